@@ -164,7 +164,7 @@ test("the dashboard promotes development's state: a dry run, the approval page, 
   expect(await page.content()).not.toContain(secret);
   expect(await page.getByRole("link", { name: "refunds", exact: true }).getAttribute("href")).toBe("/apps/shop/production/relays/refunds");
   await page.goto(`${base}/apps/shop/production/relays/refunds`);
-  await page.getByRole("region", { name: "Origin" }).getByText("promoted from development").waitFor();
+  await page.getByRole("region", { name: "Source" }).getByText("promoted from development").waitFor();
   await page.goto(`${base}/apps/shop/development/relays/to/production`);
   await page.getByRole("heading", { name: "Production is up to date" }).waitFor();
   expect(await page.content()).not.toContain(secret);

@@ -56,7 +56,7 @@ test("night one: 2,000 events are dead because a collection is missing", async (
   const needs = await visit.signIn();
   await needs.getByRole("heading", { name: "orders: 2,000 events are dead" }).waitFor();
   expect(await needs.innerText()).toMatch(
-    /in production.*2 days ago.*collection names invoices, which does not exist.*Still so\. There is still no collection invoices\./s,
+    /in production.*2 days ago.*collection names invoices, which does not exist.*Still exists\. There is still no collection invoices\./s,
   );
   await visit.click(needs.getByRole("link", { name: "Create collection invoices…" }));
   const form = page.getByRole("dialog");
@@ -96,7 +96,7 @@ test("night two: the called URL failed and works again", async () => {
   const needs = await visit.signIn();
   await needs.getByRole("heading", { name: "orders: 12 events are dead" }).waitFor();
   expect(await needs.innerText()).toMatch(
-    /The receiver responded 503.*Probably fixed\. Since .* the URL answers 200: replaying will probably work\./s,
+    /The URL answered 503.*Probably fixed\. Since .* the URL answers 200: replaying will probably work\./s,
   );
   await visit.click(needs.getByRole("button", { name: "Replay 12 events…" }));
   await visit.click(page.getByRole("dialog").getByRole("button", { name: "Replay 12 events" }));
@@ -114,7 +114,7 @@ test("night three: the sender's secret was rotated at the provider", async () =>
   await sendEvery(visit, 10 * MINUTE_MS, 12);
   await sendEvery(visit, 10 * MINUTE_MS, 12, ROTATED);
   const needs = await visit.signIn();
-  await needs.getByRole("heading", { name: "orders: refuses every call" }).waitFor();
+  await needs.getByRole("heading", { name: "orders: rejects every request" }).waitFor();
   expect(await needs.innerText()).toMatch(/since (\d+ \w+, )?\d\d:\d\d.*the signature does not match.*was the secret rotated at the sender\?/s);
   await visit.click(needs.getByRole("link", { name: "Paste its secret…" }));
   await visit.click(page.getByRole("button", { name: "Rotate or paste…" }));
@@ -126,7 +126,7 @@ test("night three: the sender's secret was rotated at the provider", async () =>
   await page.keyboard.press("g");
   await page.keyboard.press("h");
   await page.waitForURL(/\/home$/);
-  await page.getByText("refuses every call").waitFor({ state: "detached" });
+  await page.getByText("rejects every request").waitFor({ state: "detached" });
   end(visit);
 });
 

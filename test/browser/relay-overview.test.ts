@@ -50,7 +50,7 @@ test("a problem is shown with its reason, and the funnel shows where each reques
     .locator(".funnel-box")
     .evaluateAll((all) => all.map((box) => `${box.querySelector(".funnel-title")?.textContent} ${box.querySelector(".funnel-count")?.textContent}`));
   expect(boxes).toEqual([
-    "Calls 4",
+    "Requests 4",
     "Verified 3",
     "Matches when 2",
     "Not a duplicate 1",

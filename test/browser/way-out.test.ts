@@ -131,7 +131,7 @@ test.each(WAYS)("the event of %s links to its remedy: %s", async (name, link, to
 test("the remedy comes before the replay, on the relay's and the event's page, also for a done event", async () => {
   await visit.page.goto(visit.at("relays/homeless"));
   const health = visit.page.getByRole("region", { name: "Health" });
-  await health.getByText("Still so.").waitFor();
+  await health.getByText("Still exists.").waitFor();
   const ways = (of: Locator) => of.locator("a.button, button").allInnerTexts();
   const inOrder = ["Create collection nowhere…", "Replay its dead events…", "Open the newest", "Show all"];
   expect(await ways(health)).toEqual(inOrder);

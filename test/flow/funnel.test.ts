@@ -59,7 +59,7 @@ const ROWS: readonly Row[] = [
     },
     boxes: { calls: [2, 2, 0], dedupe: [2, 2, 0], person: [2, 2, 0], "action 0": [2, 2, 0], "action 1": [2, 2, 0] },
     done: 2,
-    message: "2 calls came in the last 24 hours. All were done.",
+    message: "2 requests arrived in the last 24 hours. All were done.",
     health: { state: "ok", word: "OK", todo: null },
   },
   {
@@ -73,7 +73,7 @@ const ROWS: readonly Row[] = [
     boxes: { calls: [3, 3, 0], verified: [3, 1, 0], when: [1, 1, 0], person: [1, 1, 0], "action 0": [1, 1, 0] },
     stops: { code: "bad_signature", count: 2, message: expect.any(String), see: { room: "calls", query: { relay: "orders", outcome: "refused" } } },
     done: 1,
-    message: /^3 calls came in the last 24 hours\. 1 event done\. Most of what stopped, 2, stopped at “Verified” with bad_signature: /,
+    message: /^3 requests arrived in the last 24 hours\. 1 event done\. Most of what stopped, 2, stopped at “Verified” with bad_signature: /,
     health: { state: "ok" },
   },
   {
@@ -150,7 +150,7 @@ const ROWS: readonly Row[] = [
     },
     boxes: { person: [1, 1, 0], "action 0": [1, 1, 0], "action 1": [1, 0, 1] },
     done: 0,
-    message: "1 call came in the last 24 hours. 0 events done, 1 waiting.",
+    message: "1 request arrived in the last 24 hours. 0 events done, 1 waiting.",
     health: { state: "ok" },
   },
   {
@@ -162,7 +162,7 @@ const ROWS: readonly Row[] = [
     },
     boxes: { dedupe: [1, 1, 0], person: [1, 0, 1], "action 0": [0, 0, 0] },
     done: 0,
-    message: "1 call came in the last 24 hours. 0 events done, 1 waiting.",
+    message: "1 request arrived in the last 24 hours. 0 events done, 1 waiting.",
     health: { state: "paused", word: "Paused", todo: "Resume it with relay relays resume orders." },
   },
   {

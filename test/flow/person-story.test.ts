@@ -90,9 +90,9 @@ describe("the timeline lists once", () => {
       { kind: "event", look: "dead", sentence: "order.paid at broken: given up", detail: expect.stringMatching(/^fulfil_product: .*chair/) },
     ],
     ["a purchase, linked to its event", { kind: "purchase", sentence: "Bought lamp", detail: "ref cs_1", eventId: expect.stringMatching(/^evt_/) }],
-    ["credits of a purchase", { kind: "credits", sentence: "+5 credits, 5 then", relay: "shop" }],
-    ["credits added manually", { kind: "credits", sentence: "+7 credits, 12 then", detail: "sorry", relay: null }],
-    ["credits spent", { kind: "credits", sentence: "−2 credits, 10 then" }],
+    ["credits of a purchase", { kind: "credits", sentence: "+5 credits · balance 5", relay: "shop" }],
+    ["credits added manually", { kind: "credits", sentence: "+7 credits · balance 12", detail: "sorry", relay: null }],
+    ["credits spent", { kind: "credits", sentence: "−2 credits · balance 10" }],
     ["access by a purchase", { kind: "access", relay: "shop", sentence: expect.stringMatching(/^Access to .*lamp, by the relay shop$/) }],
     [
       "temporary access",

@@ -121,7 +121,7 @@ export function RelayDefinition({
       html`<${RelayConflict} mine=${text} theirs=${conflict} theirText=${writeExact(conflict.definition, 2)} onClose=${() => setConflict(null)}
         onMine=${(mine: string) => save(conflict.version, mine)}
         onEdit=${(mine: string) => {
-          // The user saw both versions, so the next save replaces stored.
+          // The user saw both versions, so the next save replaces the stored one.
           setConflict(null);
           onSaved({ relay: conflict, warnings: [] });
           keep({ text: mine, version: conflict.version });

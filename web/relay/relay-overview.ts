@@ -74,7 +74,7 @@ export function RelayOverview({
           relay.nextTick !== undefined &&
           html`<section class="card" aria-label="Next tick"><h2>Next tick</h2><p><${Sentence} text=${relay.nextTick.message} /></p></section>`
         }
-        <section class="card" aria-label="Source"><h2>Origin</h2><p><${RelayOrigin} origin=${relay.origin} /></p>
+        <section class="card" aria-label="Source"><h2>Source</h2><p><${RelayOrigin} origin=${relay.origin} /></p>
           <p class="quiet">created <${Ago} at=${relay.createdAt} /></p></section>
       </div>
     </div>`;

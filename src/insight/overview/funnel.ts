@@ -133,7 +133,7 @@ function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }
     boxes.push({ step, title, action: null, came, passed, waits: 0, waitsFor: null, stops: stopped });
     came = passed;
   };
-  add("calls", "Calls", []);
+  add("calls", "Requests", []);
   add("verified", "Verified", of("refused"));
   add("when", "Matches when", of("ignored"));
   add("dedupe", "Not a duplicate", of("duplicate"));
@@ -203,7 +203,7 @@ function formatSummary(
   boxes: readonly BoxView[],
   { done, warned }: EventEnds,
 ): string {
-  const noun = { receiver: "call", schedule: "tick", data_change: "change" }[trigger.kind];
+  const noun = { receiver: "request", schedule: "tick", data_change: "change" }[trigger.kind];
   const came = boxes[0]?.came ?? 0;
   if (came === 0)
     return trigger.kind === "schedule" && state === "paused" ? NOTHING.paused : NOTHING[trigger.kind];
@@ -214,7 +214,7 @@ function formatSummary(
   const ended =
     done === came ? (came === 1 ? "It was done" : "All were done") : `${many(done, "event")} done`;
   const waiting = waits === 0 ? "" : `, ${waits.toLocaleString("en")} waiting`;
-  const began = `${many(came, noun)} came in the last 24 hours. ${ended}${waiting}.${formatWarned(warned)}`;
+  const began = `${many(came, noun)} arrived in the last 24 hours. ${ended}${waiting}.${formatWarned(warned)}`;
   if (worst === undefined) return began;
   const why = /[.!?]$/.test(worst.message) ? worst.message : `${worst.message}.`;
   return `${began} Most of what stopped, ${worst.count.toLocaleString("en")}, stopped at “${worst.title}” with ${worst.code}: ${why}`;

@@ -108,7 +108,7 @@ export function creditSource(tx: Reader, at: TimelineScope): Source<TimelineDraf
         id: `credits:${row.id}`,
         kind: "credits",
         atMs: row.createdAt,
-        sentence: `${row.amount > 0 ? "+" : "−"}${Math.abs(row.amount)} credits, ${row.balance} then`,
+        sentence: `${row.amount > 0 ? "+" : "−"}${Math.abs(row.amount)} credits · balance ${row.balance}`,
         detail: lineOf(row.reason),
         look: "done",
         thing: { kind: "credit", id: row.id, collection: null },
