@@ -95,9 +95,7 @@ test("night two: the called URL failed and works again", async () => {
   await visit.running.drain();
   const needs = await visit.signIn();
   await needs.getByRole("heading", { name: "orders: 12 events are dead" }).waitFor();
-  expect(await needs.innerText()).toMatch(
-    /The URL answered 503.*Probably fixed\. Since .* the URL answers 200: replaying will probably work\./s,
-  );
+  expect(await needs.innerText()).toMatch(/The URL answered 503.*Probably fixed\. Since .* the URL answers 200: replaying will probably work\./s);
   await visit.click(needs.getByRole("button", { name: "Replay 12 events…" }));
   await visit.click(page.getByRole("dialog").getByRole("button", { name: "Replay 12 events" }));
   await needs.getByRole("heading", { name: /orders: .* dead/ }).waitFor({ state: "detached" });

@@ -51,7 +51,7 @@ async function signIn(environment: string): Promise<void> {
   await using login = start("login", "--url", base);
   const code = /[A-Z]{4}-[A-Z]{4}/.exec(await login.line("    "))?.[0] ?? "";
   await page.getByLabel("Code").fill(code);
-  await page.getByRole("button", { name: "Review change" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   await page.getByLabel("App and environment").selectOption(`shop/${environment}`);
   await page.getByRole("button", { name: "Allow login" }).click();
   expect(await login.exited).toBe(0);

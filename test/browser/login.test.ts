@@ -44,10 +44,10 @@ test("an owner signs in, types the code, sees the caller, chooses, and the comma
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Sign in a command" }).waitFor();
   await page.getByLabel("Code").fill("BCDF-GHJK");
-  await page.getByRole("button", { name: "Review change" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   await page.getByText("No login waits under this code").waitFor();
   await page.getByLabel("Code").fill(code.toLowerCase());
-  await page.getByRole("button", { name: "Review change" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("heading", { name: "Did you start this login?" }).waitFor();
   const shown = await page.locator("main").innerText();
   for (const words of [code, hostname().slice(0, 40), "127.0.0.1", "same as yours", "30 days", EMAIL]) expect(shown).toContain(words);
@@ -102,7 +102,7 @@ test("a denied login ends the command with a sentence, and stores nothing", asyn
   const code = await codeOf(login);
   await page.goto(`${url}/login`);
   await page.getByLabel("Code").fill(code);
-  await page.getByRole("button", { name: "Review change" }).click();
+  await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("button", { name: "Deny login" }).click();
   await page.getByRole("heading", { name: "The login is denied" }).waitFor();
   expect(await login.exited).toBe(1);
