@@ -22,7 +22,7 @@ export function sayBytes(bytes: number): string {
 export const OUTCOMES = ["done", "waiting", "failed", "dead"] as const;
 
 /** State names of the outcomes. */
-export const OUTCOME_WORDS = { done: "done", waiting: "queued", failed: "failed", dead: "dead" } as const;
+const OUTCOME_WORDS = { done: "done", waiting: "queued", failed: "failed", dead: "dead" } as const;
 
 export type OutcomeCounts = Record<(typeof OUTCOMES)[number], number>;
 
