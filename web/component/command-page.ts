@@ -120,6 +120,7 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "people suspend": [person, "Suspend"],
   "problems list": [at("Alerts › All problems", "alerts", "problems")],
   "receipts list": [at("Catalog › Receipts", "catalog", "receipts")],
+  "receipts move": [at("Catalog › Receipts", "catalog", "receipts")],
   "receipts record": [at("Catalog › Receipts", "catalog", "receipts"), "Record a payment…"],
   "receipts refund": [at("Catalog › Receipts", "catalog", "receipts"), "Refund…"],
   "records delete": [records, "Delete…"],

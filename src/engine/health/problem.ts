@@ -120,7 +120,7 @@ export function formatNeverVerified({ name, definition: { trigger } }: LiveRelay
   const source = trigger.kind === "receiver" ? findSecretSource(trigger) : null;
   const where = source === null ? "" : ` Find the secret at ${source.title}: ${source.secret.where}`;
   const because = cause.endsWith("?") ? cause : `${cause}.`;
-  return `${name} has not verified a request yet and rejects what arrives. The last request was rejected because ${because}${where} Compare the secret and the recipe, and see the requests with relay requests list --relay ${name}.`;
+  return `${name} has not verified a request yet and rejects what arrives. The last request was rejected because ${because}${where}`;
 }
 
 /** The time after the last rejected event at which a cap is over. */
