@@ -433,7 +433,7 @@ describe("a migration", () => {
     await using running = await startRunningService({ config: { dataDir } });
     const [first = "{}"] = running.logged;
     expect(JSON.parse(first)).toMatchObject({
-      message: "the database is brought to this version's schema, after a copy into backups/",
+      message: "the database is brought to this version's schema, after a copy of it into backups/",
       from: OLD_SCHEMA,
       to: SCHEMA_VERSION,
     });
