@@ -148,7 +148,7 @@ test("night four: a customer paid and got nothing", async () => {
   const wrong = page.getByRole("region", { name: "Failed events" });
   await visit.click(wrong.getByRole("link", { name: /orders/ }));
   await page.getByText("The product is there now: replaying will probably work.").waitFor();
-  expect(await page.locator("main").innerText()).toContain("product names course, which is no product here");
+  expect(await page.locator("main").innerText()).toContain("product names course, which is not a product in this environment");
   await visit.click(page.getByRole("button", { name: "Replay", exact: true }));
   await visit.click(page.getByRole("dialog").getByRole("button", { name: "Replay" }));
   await page

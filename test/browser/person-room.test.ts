@@ -27,7 +27,7 @@ test("a customer who paid and got nothing: from the address to the cause and the
   await wrong.getByText("product unknown").waitFor();
   await wrong.getByText("person not found").waitFor();
   const story = page.getByRole("region", { name: "Timeline" });
-  await story.getByText(/names chair, which is no product here/).waitFor();
+  await story.getByText(/names chair, which is not a product in this environment/).waitFor();
   await story.getByRole("link", { name: "Show cause and replay" }).click();
   await page.getByRole("heading", { name: /event/ }).first().waitFor();
   await page.getByRole("button", { name: /Replay/ }).waitFor();

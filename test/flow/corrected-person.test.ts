@@ -115,7 +115,7 @@ describe("a product's purchase", () => {
     expect([await holds(BOB), await under("pay_1")]).toEqual([NOTHING, [`refund ${BOB}`, ...MOVED]]);
     const wrong = await sendEvent(running, "r2", { buyer: ADA, payment: "pay_1" }, "refunds");
     await running.drain();
-    expect([await results(wrong), await message(wrong)]).toEqual([["skipped"], expect.stringContaining("was refunded before")]);
+    expect([await results(wrong), await message(wrong)]).toEqual([["skipped"], expect.stringContaining("was already refunded")]);
   });
 
   test("moves once although the service stops between the move and the call after it", async () => {

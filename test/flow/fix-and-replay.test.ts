@@ -564,7 +564,7 @@ describe("sender_domain_required stops only its own action", () => {
     await retry(first, 300_000);
     const alerts = await alertsOf(running);
     expect(alerts).toMatchObject([{ code: "sender_domain_required", target: "relay:orders", count: 2 }]);
-    expect(alerts[0]?.message).toContain("set one with relay domain set, then relay domain verify");
+    expect(alerts[0]?.message).toContain("set one with relay domain set, then run relay domain verify");
   });
 
   test("counts an event once if it also fails for another reason", async () => {
