@@ -179,7 +179,7 @@ const NO_FIELD = "relays set-secret";
 /** This command reads only the newest page, so a list without an end is a valid response. */
 const FIRST_PAGE = "events tail";
 const BROKEN =
-  /Something went wrong|An internal error|undefined is not|is not a function|is not iterable|is not an object|Cannot destructure|TypeError|RangeError/;
+  /An error happened|An internal error|undefined is not|is not a function|is not iterable|is not an object|Cannot destructure|TypeError|RangeError/;
 
 interface Ended {
   line: string;

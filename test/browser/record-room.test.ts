@@ -86,7 +86,7 @@ test("a concurrent change is shown next to the user's and never overwritten unse
   await dialog.getByRole("textbox", { name: "Data" }).fill('{"order":"mine"}');
   expect((await make("PUT", `/collections/orders/records/${id}`, { data: { order: "theirs" } })).status).toBe(200);
   await dialog.getByRole("button", { name: "Save" }).click();
-  await dialog.getByText(/was changed since/).waitFor();
+  await dialog.getByText(/The record was changed on/).waitFor();
   await dialog.getByText('"theirs"').waitFor();
   await dialog.getByRole("button", { name: "Save my version" }).click();
   await dialog.getByRole("button", { name: "Save" }).click();

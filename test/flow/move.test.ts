@@ -155,7 +155,7 @@ describe("a move is rejected without a change", () => {
         return undefined;
       },
       "database_refused",
-      /\d+ rows of the table person .* hold a value of another kind/,
+      /\d+ rows of the table person .* have a value of the wrong type/,
     ],
   ];
 

@@ -115,7 +115,7 @@ describe("the outcome", () => {
       { kind: "unreachable", code: "timeout", message: "late", request: SENT },
       { ...failed("timeout", "late"), request: SENT },
     ],
-    ["reports a failure for a redirect", answered(307), failed("redirect", "never followed", { status: 307, body: "said" })],
+    ["reports a failure for a redirect", answered(307), failed("redirect", "redirects are not followed", { status: 307, body: "said" })],
     ["reports a failure for any other response", answered(404), failed("http_error", "404", { status: 404, body: "said" })],
     ["names the address rule that the host breaks", { kind: "refused", code: "private_address", message: "why" }, failed("private_address", "why")],
     [

@@ -136,7 +136,7 @@ describe("with an app", () => {
     expect((await run(`keys revoke ${id}`)).code).toBe(0);
     expect(await run(`keys revoke ${id}`)).toMatchObject({
       code: 1,
-      told: expect.stringMatching(/no live key/),
+      told: expect.stringMatching(/no active key/),
     });
   });
 

@@ -62,7 +62,7 @@ describe("relay emails", () => {
       () => "emails resend eml_none",
       "There is no mail eml_none in this environment: relay emails list shows the existing ones.",
     ],
-    ["a test mail to an address that is no owner's", () => "emails test --to eve@example.com", "no owner's"],
+    ["a test mail to an address that is no owner's", () => "emails test --to eve@example.com", "not an owner's"],
   ])("refuses %s, and changes nothing", async (_rule, line, words) => {
     const before = (await run("emails list --json")).said;
     const { code, told } = await run(line());

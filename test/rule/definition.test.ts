@@ -199,7 +199,7 @@ const REFUSED: Row[] = [
     "actions.0.kind",
     '"event" or "account"',
   ],
-  ["a url is no template", action({ ...CALL, url: "https://example.com/{{mapped.order}}" }), "actions.0.url", "contains a template"],
+  ["a url is no template", action({ ...CALL, url: "https://example.com/{{mapped.order}}" }), "actions.0.url", "holds a template"],
   ["a url is https", action({ ...CALL, url: "http://example.com/" }), "actions.0.url", "https"],
   ["a url holds no IP literal", action({ ...CALL, url: "https://93.184.216.34/" }), "actions.0.url", "IP"],
   ["a url holds no credentials", action({ ...CALL, url: "https://a:b@example.com/" }), "actions.0.url", "user name or password"],

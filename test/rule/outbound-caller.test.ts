@@ -328,7 +328,7 @@ describe("a missing response", () => {
       (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab"),
       /^localhost closed the connection in the middle of its answer/,
     ],
-    ["a response longer than it says", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999\r\n\r\nx"), /is no HTTP/],
+    ["a response longer than it says", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999\r\n\r\nx"), /is not HTTP/],
     [
       "endless headers",
       (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`),
