@@ -135,7 +135,7 @@ describe("completions at the caret", () => {
       example: '"1h"',
     });
     const mapped = at('{"trigger":{"kind":"receiver","map":{"event_id|":"id"}}}');
-    expect(mapped.spot === null ? null : sayPlace(mapped.known, mapped.spot, "event_id")?.rule).toContain("own id");
+    expect(mapped.spot === null ? null : sayPlace(mapped.known, mapped.spot, "event_id")?.rule).toContain("id of the event");
   });
 });
 
