@@ -135,14 +135,15 @@ describe("relay calls next to the running server", () => {
   test("show prints the cause and the remedy", async () => {
     expect((await run("show", "1")).said.split("\n")).toEqual([
       "1  401 bad_signature",
-      "  relay     orders",
-      "  at        2026-01-15T12:00:00.000Z",
-      "  from      127.0.0.1",
-      "  cause     header x-signature is missing",
-      expect.stringMatching(/^ {2}means {5}The call's signature/),
-      expect.stringMatching(/^ {2}do {8}Check that the relay holds/),
+      "  relay          orders",
+      "  at             2026-01-15T12:00:00.000Z",
+      "  from           127.0.0.1",
+      "  cause          header x-signature is missing",
+      expect.stringMatching(/^ {2}What happened {2}The signature or token/),
+      expect.stringMatching(/^ {2}Why {12}The relay has an old secret/),
+      expect.stringMatching(/^ {2}What to do {5}Store the provider's current secret/),
     ]);
-    expect((await run("show", "2")).said).toMatch(/event {5}(evt_\w+), see relay events show \1$/);
+    expect((await run("show", "2")).said).toMatch(/event +(evt_\w+), see relay events show \1$/);
     expect(JSON.parse((await run("show", "u1", "--json")).said).call).toMatchObject({ id: "u1", relay: "order" });
     expect(await run("show", "77")).toMatchObject({ code: 1, told: expect.stringContaining("relay requests list") });
   });
