@@ -187,7 +187,7 @@ describe("relay whoami", () => {
     [
       "ended",
       [401, { code: "unauthenticated", message: "The key of this login expired at X: run relay login to get a new one." }] as Reply,
-      "has ended at X",
+      "expired at X",
     ],
     ["unknown", [401, { code: "unauthenticated", message: "The request carries no live key." }] as Reply, "relay login --profile shop-development"],
     ["away", [502, "x"] as Reply, "is not a relay server"],
@@ -251,6 +251,14 @@ describe("relay logout", () => {
     key = [401, { code: "unauthenticated", message: "Ended." }];
     expect((await relay("logout")).code).toBe(0);
     expect(held().profiles).toEqual({});
+  });
+
+  test("of the default profile does not make production the default", async () => {
+    await relay("login", "--url", url);
+    tokens = [fetched("sk_live_two", "production")];
+    await relay("login", "--url", url);
+    expect((await relay("logout")).told).toContain("There is no default profile now: name one with --profile (shop-production).");
+    expect(held()).toMatchObject({ default: null, profiles: { "shop-production": {} } });
   });
 
   test("of several profiles without a default asks which one, and --all deletes every profile", async () => {

@@ -75,7 +75,7 @@ describe("the file", () => {
     saveProfile(world(), profile("two", "production"), true);
     expect(readProfiles(world())).toEqual({ default: "two", profiles: [profile("one"), profile("two", "production")] });
     removeProfile(world(), "two");
-    expect(readProfiles(world())).toEqual({ default: "one", profiles: [profile("one")] });
+    expect(readProfiles(world())).toEqual({ default: null, profiles: [profile("one")] });
     removeProfile(world(), "one");
     expect(readProfiles(world())).toEqual({ default: null, profiles: [] });
     expect(told).toEqual([]);

@@ -128,14 +128,13 @@ export function saveProfile(world: World, profile: Profile, isDefault = false): 
   write(path, { default: isDefault ? profile.name : (before.default ?? profile.name), profiles });
 }
 
-/** Removes the profile. If it was the default, another profile becomes the default only if it is the only one left. */
+/** Removes the profile. If it was the default, there is no default until a login names one, so no command acts on a place that nobody chose. */
 export function removeProfile(world: World, name: string): void {
   const path = profilePath(world);
   if (path === null) return;
   const before = readProfiles(world);
   const profiles = before.profiles.filter((one) => one.name !== name);
-  const only = profiles.length === 1 ? (profiles[0]?.name ?? null) : null;
-  write(path, { default: before.default === name ? only : before.default, profiles });
+  write(path, { default: before.default === name ? null : before.default, profiles });
 }
 
 function write(path: string, { default: first, profiles }: Profiles): void {

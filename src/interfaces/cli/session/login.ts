@@ -194,7 +194,7 @@ export const logout: Command = {
   words: ["logout"],
   summary: "sign out of a server",
   details:
-    "The command revokes the profile's key and removes the profile. If the server does not answer, the command still removes the profile and ends with exit code 1. The key then works until it expires or you revoke it in the dashboard's Settings, under Keys.",
+    "The command revokes the profile's key and removes the profile. If the server does not answer, the command still removes the profile and ends with exit code 1. The key then works until it expires or you revoke it in the dashboard's Settings, under Keys.\nNo other profile becomes the default.",
   options: [
     { ...PROFILE, otherwise: "the default profile" },
     { name: "all", help: "sign out of every profile" },
@@ -202,6 +202,7 @@ export const logout: Command = {
   examples: ["relay logout", "relay logout --profile shop-production"],
   async run(input, world) {
     let code = 0;
+    const hadDefault = readProfiles(world).default !== null;
     for (const profile of chooseProfiles(input, world)) {
       const where = formatRemote({ ...profile, profile: profile.name });
       try {
@@ -218,6 +219,9 @@ export const logout: Command = {
       }
       removeProfile(world, profile.name);
     }
+    const left = readProfiles(world);
+    if (hadDefault && left.default === null && left.profiles.length > 0)
+      world.tell(`There is no default profile now: name one with --profile (${formatNames(left.profiles)}).`);
     return code;
   },
 };
@@ -232,6 +236,11 @@ function chooseProfiles(input: Input, world: World): Profile[] {
       "not_found",
       "There is no profile to sign out of: relay login signs in to a server.",
     );
-  const known = profiles.map((one) => one.name).join(", ");
-  throw new UsageError(`There is no default profile: name one with --profile (${known}), or write --all.`);
+  throw new UsageError(
+    `There is no default profile: name one with --profile (${formatNames(profiles)}), or write --all.`,
+  );
+}
+
+function formatNames(profiles: readonly Profile[]): string {
+  return profiles.map(({ name }) => name).join(", ");
 }
