@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { MINUTE_MS } from "../../src/base/limit.ts";
+import { DAY_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { examine } from "../../src/operator/doctor/examine.ts";
 import { type DoctorTarget, type Finding, formatBytes, formatDuration } from "../../src/operator/doctor/finding.ts";
 import { checkBackups } from "../../src/operator/doctor/setup-check.ts";
@@ -109,6 +109,15 @@ describe("the doctor", () => {
     await look(dataDir);
     expect(picture()).toEqual(live);
     await store.close();
+  });
+
+  test("counts the dead events of every age", async () => {
+    const dataDir = await newDirectory();
+    const store = await openFilled(dataDir, clock, 0);
+    for (const days of [0, 3, 9]) await addEvent(store, 1, clock.now() - days * DAY_MS, { state: "dead" });
+    await store.close();
+    const found = (await look(dataDir)).find(({ check }) => check === "dead events");
+    expect(found?.message).toBe("3 dead events (orders 3), the newest from 2030-01-01T00:00:00.000Z.");
   });
 
   test("reads rows that are only in the log", async () => {
@@ -228,8 +237,20 @@ describe("the doctor", () => {
       finds: { "dead events": "warn" },
     },
     {
-      rule: "an event that died days ago is no warning",
-      arrange: (dataDir) => addLate(dataDir, { state: "dead", atMs: clock.now() - 3 * 24 * 60 * MINUTE_MS }),
+      rule: "an event that died days ago is a warning",
+      arrange: (dataDir) => addLate(dataDir, { state: "dead", atMs: clock.now() - 3 * DAY_MS }),
+      finds: { "dead events": "warn" },
+    },
+    {
+      rule: "dead events whose alert an owner resolved are no warning",
+      async arrange(dataDir) {
+        change(
+          dataDir,
+          `INSERT INTO alert (id, environment_id, code, target, message, at, last_at, resolved_at, resolved_by)
+           SELECT 'alt_1', id, 'relay_failed', 'relay:orders', 'm', 1, 1, ${clock.now() - DAY_MS}, 'owner:1' FROM environment WHERE name = 'development'`,
+        );
+        return await addLate(dataDir, { state: "dead", atMs: clock.now() - 3 * DAY_MS });
+      },
       finds: {},
     },
     {

@@ -3,10 +3,12 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { toIso } from "../../base/clock.ts";
 import { type DatabaseUrl, sayHowElse } from "../../base/database-url.ts";
-import { DAY_MS, MINUTE_MS } from "../../base/limit.ts";
+import { MINUTE_MS } from "../../base/limit.ts";
+import { listResolvedTimes } from "../../platform/audit/alert.ts";
 import { findMasterKey } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
 import { testMasterKey } from "../../rules/relay/master-key-proof.ts";
+import { relayTarget } from "../../rules/relay/relay.ts";
 import { SCHEMA_VERSION } from "../../store/migrate/migrations.ts";
 import type { Reader } from "../../store/port.ts";
 import {
@@ -178,19 +180,36 @@ async function checkQueue(tx: Reader, { clock }: DoctorTarget): Promise<Finding>
   return warn("queue", message, "see that the server runs and what its log says");
 }
 
-async function checkDead(tx: Reader, { clock }: DoctorTarget): Promise<Finding> {
-  const relays = await tx.all<{ name: string; count: number }>(
-    `SELECT relay_name.name AS name, count(*) AS count FROM event JOIN relay_name ON relay_name.key = event.name_key
-     WHERE event.state IN ('failed', 'dead') AND event.state = 'dead' AND event.finished_at >= ?1 GROUP BY relay_name.name ORDER BY count(*) DESC`,
-    clock.now() - DAY_MS,
+interface DeadCount {
+  environmentId: number;
+  name: string;
+  count: number;
+  newestAt: number;
+}
+
+/** Counts dead events of any age as Home does: without those of a relay whose alert an owner resolved after the newest one died. */
+async function checkDead(tx: Reader): Promise<Finding> {
+  const found = await tx.all<DeadCount>(
+    `SELECT event.environment_id AS environmentId, relay_name.name AS name, count(*) AS count, max(coalesce(event.finished_at, event.created_at)) AS newestAt
+     FROM event JOIN relay_name ON relay_name.key = event.name_key
+     WHERE event.state IN ('failed', 'dead') AND event.state = 'dead' GROUP BY event.environment_id, relay_name.name`,
   );
+  const relays: DeadCount[] = [];
+  for (const environmentId of new Set(found.map((one) => one.environmentId))) {
+    const resolvedAt = await listResolvedTimes(tx, environmentId, "relay_failed");
+    const isOpen = ({ name, newestAt }: DeadCount) =>
+      newestAt > (resolvedAt.get(relayTarget(name)) ?? Number.NEGATIVE_INFINITY);
+    relays.push(...found.filter((one) => one.environmentId === environmentId && isOpen(one)));
+  }
+  relays.sort((one, other) => other.count - one.count);
   const dead = relays.reduce((sum, relay) => sum + relay.count, 0);
-  if (dead === 0) return pass("dead events", "None in the last 24 hours.");
+  if (dead === 0) return pass("dead events", "No dead event waits for a decision.");
   const names = relays.slice(0, MAX_NAMED).map((relay) => `${relay.name} ${relay.count}`);
+  const newestAt = Math.max(...relays.map((relay) => relay.newestAt));
   return warn(
     "dead events",
-    `${dead} in the last 24 hours (${names.join(", ")}).`,
-    "relay events list --state dead shows them; fix their cause, then replay them",
+    `${formatCount(dead, "dead event")} (${names.join(", ")}), the newest from ${toIso(newestAt)}.`,
+    "relay events list --state dead shows them: fix their cause, then replay them; or mark their alert as resolved",
   );
 }
 
