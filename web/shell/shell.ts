@@ -46,7 +46,8 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
   }, [route.path]);
   useEffect(() => {
     if (place === null) return;
-    if (known) rememberPlace(place);
+    // Without an address, the place is only a guess until the overview has loaded.
+    if (known && at !== null) rememberPlace(place);
     // The environment that needs attention is known only now. If the service cannot answer, the dashboard opens anyway.
     const isTold = places !== undefined || error !== null;
     if ((isStart && isTold) || at?.rest.length === 0) navigate(pagePath(place, "home"), { replace: true });

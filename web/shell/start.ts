@@ -1,6 +1,6 @@
 /**
  * Returns the place that the dashboard opens: the one with the most open attention items, production first. If there are no items, it is the last one
- * if it still exists, then a production environment with relays, then the first environment.
+ * if it still exists, then one with relays, production first, then the first environment.
  */
 import type { EnvironmentSummary } from "../../src/insight/overview/environment-list.ts";
 import type { Session } from "../account/session.ts";
@@ -14,8 +14,10 @@ export function firstPlace({ apps }: Session, places: readonly EnvironmentSummar
   const last = recallPlace();
   const lastApp = apps.find(({ id }) => id === last?.app);
   if (last !== null && lastApp?.environments.includes(last.environment)) return last;
-  const live = places.find(({ environment, relays }) => environment === "production" && relays > 0);
-  if (live !== undefined) return { app: live.app, environment: live.environment };
+  const [used] = places
+    .filter(({ relays }) => relays > 0)
+    .toSorted((one, other) => weigh(other) - weigh(one));
+  if (used !== undefined) return { app: used.app, environment: used.environment };
   for (const { id, environments } of apps) {
     const environment = environments.includes("development") ? "development" : environments[0];
     if (environment !== undefined) return { app: id, environment };
