@@ -11,7 +11,20 @@ const RULES: readonly string[] = [
   ...["runner-ready-buffer", "runner-claim", "runner-warm-up", "live-relay", "overlap", "arrival-order"],
   // One suite of each module.
   ...["relay-save", "relay-secret", "relay-template", "sender-domain", "mail-settings", "record", "collection", "longest-text"],
-  ...["access", "credit", "product", "purchase-receipt", "manual-refund", "manual-move", "selling-link", "selling-model", "people", "email-person"],
+  ...[
+    "access",
+    "credit",
+    "product",
+    "purchase-receipt",
+    "manual-refund",
+    "manual-move",
+    "similar-buyer",
+    "person-merge",
+    "selling-link",
+    "selling-model",
+    "people",
+    "email-person",
+  ],
   ...["action-access", "action-grant-credits", "action-plan-sale", "action-product-sale", "action-write-record"],
   ...["account", "session", "key", "command-key", "sync-source"],
 ];
@@ -30,7 +43,7 @@ const LONG_FLOWS: readonly string[] = [
   ...["schedule", "recent-call", "recent-call-overlap", "unknown-call", "purchase-story", "sale-order", "sale-nobody", "told-once"],
   ...["person-story", "person-filter", "manual-mail", "mail-stop", "api-account", "api-body", "client-record", "odd-record"],
   ...["relay-history", "funnel", "overview", "bulk-replay", "try-now", "action-rule", "corrected-person", "hold-arrival"],
-  ...["arrival-lives", "plan-arrival", "sale-suspended", "receipts-move", "sync", "read-all"],
+  ...["arrival-lives", "plan-arrival", "sale-suspended", "receipts-move", "people-merge", "sync", "read-all"],
 ];
 
 const pathsOf = (rules: readonly string[], flows: readonly string[]): string[] => [

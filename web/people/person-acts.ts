@@ -5,12 +5,13 @@ import { call } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place } from "../base/place.ts";
+import { PlannedDialog } from "../component/planned-dialog.ts";
 import { useSend } from "../component/use-send.ts";
 import { CreditDialog } from "./credit-dialog.ts";
 import { EraseDialog } from "./erase-dialog.ts";
 import { GrantDialog } from "./grant-dialog.ts";
 
-type Open = "grant" | "credits" | "erase" | null;
+type Open = "grant" | "credits" | "merge" | "erase" | null;
 
 export function PersonActs({ place, now }: { place: Place; now: PersonNow }): View {
   const { person } = now;
@@ -32,8 +33,15 @@ export function PersonActs({ place, now }: { place: Place; now: PersonNow }): Vi
   return html`<button type="button" disabled=${isSuspended} title=${isSuspended ? "Activate the person first" : null} onClick=${() => setOpen("grant")}>Grant access…</button>
     <button type="button" disabled=${isSuspended} title=${isSuspended ? "Activate the person first" : null} onClick=${() => setOpen("credits")}>Credits…</button>
     <button type="button" disabled=${isSending} onClick=${setStatus}>${isSuspended ? "Activate" : "Suspend"}</button>
+    <button type="button" disabled=${isSuspended} title=${isSuspended ? "Activate the person first" : null} onClick=${() => setOpen("merge")}>Merge…</button>
     <button type="button" class="quiet-danger" onClick=${() => setOpen("erase")}>Erase…</button>
     ${open === "grant" && html`<${GrantDialog} place=${place} person=${person} onClose=${close} />`}
     ${open === "credits" && html`<${CreditDialog} place=${place} now=${now} onClose=${close} />`}
+    ${
+      open === "merge" &&
+      html`<${PlannedDialog} title="Merge ${person.email} into another person" path=${apiPath(place, "persons", person.id, "merge")}
+        field="into" label="Other person’s address or id" act="Merge" done=${`Everything of ${person.email} is moved.`}
+        changes=${["persons", "purchases", "subscriptions", "grants"].map((part) => apiPath(place, part))} onClose=${close} />`
+    }
     ${open === "erase" && html`<${EraseDialog} place=${place} now=${now} onClose=${close} />`}`;
 }

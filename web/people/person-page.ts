@@ -17,6 +17,7 @@ import { PersonFacts } from "./person-facts.ts";
 import { PersonState } from "./person-list.ts";
 import { Nobody } from "./person-not-found.ts";
 import { PersonStory } from "./person-timeline.ts";
+import { SimilarBuyers } from "./similar-buyers.ts";
 
 const REFRESH_MS = 5_000;
 const ID = /^per_[0-9a-z]{1,64}$/;
@@ -62,6 +63,7 @@ function Known({ place, id }: { place: Place; id: string }): View {
     ${error !== null && html`<${FromBefore} error=${error} />`}
     ${person.status === "suspended" && html`<${Notice} kind="warn">Suspended: the person cannot use any access, and no relay acts for them.<//>`}
     <${WentWrong} place=${place} person=${person} />
+    ${!data.access.granted && data.subscription === null && html`<${SimilarBuyers} place=${place} person=${person} />`}
     <${HasNow} place=${place} now=${data} />
     <div class="columns person-columns"><${PersonStory} place=${place} id=${id} />
       <aside class="column-side" aria-label="About the person"><${PersonFacts} place=${place} now=${data} />

@@ -43,10 +43,14 @@ import {
 } from "../../shop/people/person-identifier.ts";
 import { invitePerson } from "../../shop/people/person-invite.ts";
 import { addHoldings, findPersons, listPersons, personItem } from "../../shop/people/person-list.ts";
+import { endPersonSessions } from "../../shop/portal/person-session.ts";
+import { mergePeopleManually, personMerge } from "../../shop/selling/person-merge.ts";
 import { currentPlan } from "../../shop/selling/plan-sale.ts";
+import { listSimilarBuyers, similarBuyer } from "../../shop/selling/similar-buyer.ts";
 import { subscriptionView, viewSubscription } from "../../shop/selling/subscription.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Writer } from "../../store/port.ts";
+import { rehearse } from "../../store/rehearsal.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "../http/route.ts";
 
@@ -183,6 +187,16 @@ export const personRoutes = [
   }),
   environmentRoute({
     method: "GET",
+    path: "/persons/:id/similar",
+    summary: "Lists people with a similar address or name who bought something, the most similar first.",
+    answer: Type.Object({ similar: Type.Array(similarBuyer) }),
+    async handle({ deps, environmentId, params }) {
+      const person = await deps.store.read((tx) => requirePerson(tx, environmentId, params.id));
+      return { similar: await listSimilarBuyers(deps.store, person) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
     path: "/persons/:id/story",
     summary:
       "Returns the timeline of a person, newest first: events with their failures, access, credits, purchases, plans, mails, records and changes.",
@@ -191,6 +205,24 @@ export const personRoutes = [
     async handle({ deps, environmentId, params, query, nowMs }) {
       const page = readPageRequest(query);
       return await readTimeline(deps.store, { environmentId, personId: params.id, nowMs }, page);
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/persons/:id/merge",
+    summary:
+      "Moves everything of a person to another one, who gets purchases, access, credits, tokens and records; plan shows it and changes nothing.",
+    body: fields({
+      into: Type.String({ description: "the other person's id, address or token" }),
+      plan: Type.Optional(Type.Boolean({ description: "true: shows the merge and changes nothing" })),
+    }),
+    answer: Type.Object({ plan: personMerge, merged: Type.Boolean() }),
+    async write(tx, { change, params, body }) {
+      const merge = () => mergePeopleManually(tx, change, params.id, body.into);
+      if (body.plan === true) return { plan: (await rehearse(tx, merge)).plan, merged: false };
+      const done = await merge();
+      if (done.merged) await endPersonSessions(tx, done.plan.from);
+      return done;
     },
   }),
   environmentRoute({

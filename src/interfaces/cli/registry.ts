@@ -31,6 +31,7 @@ import { peopleEnd } from "./people/end.ts";
 import { peopleGrant } from "./people/grant.ts";
 import { peopleInvite } from "./people/invite.ts";
 import { peopleAllowMail, peopleStopMail } from "./people/mail.ts";
+import { peopleMerge } from "./people/merge.ts";
 import { peopleList, peopleShow } from "./people/people.ts";
 import { peopleSet } from "./people/set.ts";
 import { peopleActivate, peopleSuspend } from "./people/suspend.ts";
@@ -121,6 +122,7 @@ export const GROUPS: readonly Group[] = [
           peopleInvite,
           peopleGrant,
           peopleEnd,
+          peopleMerge,
           peopleCredits,
           peopleSet,
           peopleSuspend,

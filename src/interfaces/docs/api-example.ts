@@ -214,6 +214,11 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "POST {E}/persons": { body: { email: "bob@example.com" } },
   "GET {E}/persons/:id": { params: PERSON },
   "GET {E}/persons/:id/story": { params: PERSON },
+  "GET {E}/persons/:id/similar": { params: PERSON },
+  "POST {E}/persons/:id/merge": {
+    params: { id: "$OTHER_PERSON" },
+    body: { into: "ada@example.com", plan: true },
+  },
   "PATCH {E}/persons/:id": { params: PERSON, body: { attributes: { plan: "team" } } },
   "DELETE {E}/persons/:id": { params: { id: "$OTHER_PERSON" } },
   "PUT {E}/persons/:id/tokens": { params: PERSON, body: { token: "store-account-7" } },

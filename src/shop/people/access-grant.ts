@@ -347,7 +347,7 @@ export async function endGrantManually(tx: Writer, change: Change, grantId: stri
   return { ...before, revokedAt: nowMs, revokedBy: by };
 }
 
-async function endGrant(tx: Writer, grantId: string, by: string, nowMs: number): Promise<void> {
+export async function endGrant(tx: Writer, grantId: string, by: string, nowMs: number): Promise<void> {
   const sql = "UPDATE access_grant SET revoked_at = ?2, revoked_by = ?3 WHERE id = ?1 AND revoked_at IS NULL";
   await tx.run(sql, grantId, nowMs, by);
 }

@@ -89,7 +89,7 @@ interface Two {
 }
 
 /** Moves a purchase that was not refunded. Throws `invalid_input` if the new person cannot get its plan. */
-async function movePurchase(
+export async function movePurchase(
   tx: Writer,
   change: Change,
   purchase: Purchase,

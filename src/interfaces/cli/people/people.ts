@@ -10,6 +10,7 @@ import type { CreditView } from "../../../shop/people/credit.ts";
 import { type PersonStatus, type PersonView, rejectUnknownPerson } from "../../../shop/people/person.ts";
 import type { PersonItem } from "../../../shop/people/person-list.ts";
 import type { PurchaseView } from "../../../shop/selling/purchase.ts";
+import type { SimilarBuyer } from "../../../shop/selling/similar-buyer.ts";
 import type { Api } from "../api/api.ts";
 import { listItems, withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
@@ -88,6 +89,10 @@ export const peopleShow: Command = {
     else await saySheet(input, world, writePerson(shown));
     if (goesOn) world.tell(`The timeline has more entries. ${sayMore(shown.story.length)}`);
     if (input.on("json")) return;
+    for (const { email, purchase } of shown.similar)
+      world.tell(
+        `Similar: ${email} bought ${purchase.item} at ${purchase.createdAt}. relay receipts move ${purchase.ref} ${shown.person.email} moves it here.`,
+      );
     const ill = shown.story.find(
       ({ kind, look }) => kind === "event" && (look === "failed" || look === "dead"),
     );
@@ -115,6 +120,8 @@ interface Held {
   plan: { name: string | null; since: string | null };
   credits: { balance: number; last: CreditView[] };
   purchases: PurchaseView[];
+  /** Similar people who bought something; empty for a person with access or a purchase. */
+  similar: SimilarBuyer[];
 }
 
 type Shown = Held & {
@@ -145,6 +152,8 @@ async function readPerson(api: Api, name: string, limit: number): Promise<Shown>
   const purchases = await api.list<Held["purchases"][number]>("/purchases", { person: id }, most);
   const events = await api.list<EventItem>("/events", { person: id }, most);
   const story = await api.list<TimelineItem>(`${of}/story`, {}, limit);
+  const hasNothing = grants.length === 0 && purchases.items.length === 0;
+  const similar = hasNothing ? await readSimilar(api, of) : [];
   return {
     person,
     namesake,
@@ -155,10 +164,21 @@ async function readPerson(api: Api, name: string, limit: number): Promise<Shown>
     plan: { name: plan, since: plans.items[0]?.startedAt ?? null },
     credits: { balance: credits.balance, last: credits.items },
     purchases: purchases.items,
+    similar,
     events: events.items,
     story: story.items,
     goesOn: story.next !== null,
   };
+}
+
+async function readSimilar(api: Api, of: string): Promise<SimilarBuyer[]> {
+  try {
+    return (await api.request<{ similar: SimilarBuyer[] }>("GET", `${of}/similar`)).similar;
+  } catch (error) {
+    // A server of an earlier version has no such route.
+    if (error instanceof Refusal && error.code === "not_found") return [];
+    throw error;
+  }
 }
 
 /** Finds a person by address, by id, or by the ending of an id. Refuses with `not_found`. */

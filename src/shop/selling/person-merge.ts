@@ -1,0 +1,224 @@
+/**
+ * Merges two people by hand: everything of one person moves to another. Purchases move as manual-move.ts moves them, so their refs stay and a
+ * later refund finds them. The first person keeps the address and the timeline, and has no rights. A second merge moves what came since.
+ */
+import { type Static, Type } from "typebox";
+import { Refusal } from "../../base/refusal.ts";
+import { type Change, writeAudit } from "../../platform/audit/audit.ts";
+import { findMailStop, setMailStop } from "../../platform/mail/mail-stop.ts";
+import type { Reader, Writer } from "../../store/port.ts";
+import { endGrant, grantAccess, listLiveGrants } from "../people/access-grant.ts";
+import { addCredits, findBalance } from "../people/credit.ts";
+import {
+  changePersonManually,
+  type PersonRow,
+  requireActingPerson,
+  requirePersonNamed,
+} from "../people/person.ts";
+import { movePurchase } from "./manual-move.ts";
+import { PURCHASE, type Purchase } from "./purchase.ts";
+import { findActiveSubscription } from "./subscription.ts";
+
+/** What a merge moves. */
+export const personMerge = Type.Object({
+  /** The ids of both people. */
+  from: Type.String(),
+  to: Type.String(),
+  purchases: Type.Integer(),
+  /** Grants without a purchase or a plan. */
+  grants: Type.Integer(),
+  /** Credits, also those of the purchases. */
+  credits: Type.Integer(),
+  tokens: Type.Integer(),
+  records: Type.Integer(),
+  attributes: Type.Integer(),
+  /** True if the new person gets no more event mail, because the first one stopped it. */
+  stopsMail: Type.Boolean(),
+  /** The merge in sentences. */
+  message: Type.String(),
+});
+type PersonMerge = Static<typeof personMerge>;
+type Counts = Omit<PersonMerge, "from" | "to" | "message">;
+
+/** The most rows that one transaction moves. A person with more is rejected, so that a merge does not block other work. */
+const MAX_PURCHASES = 30;
+const MAX_GRANTS = 50;
+const MAX_ROWS = 200;
+
+interface Merge {
+  change: Change;
+  from: PersonRow;
+  to: PersonRow;
+}
+
+/**
+ * Merges the first person into the second, audited. `merged` is false if nothing was left to move. Throws `not_found`, `person_suspended`, and
+ * `invalid_input` if a part cannot move; then nothing moves.
+ */
+export async function mergePeopleManually(
+  tx: Writer,
+  change: Change,
+  fromName: string,
+  toName: string,
+): Promise<{ plan: PersonMerge; merged: boolean }> {
+  const from = await requireNamed(tx, change.environmentId, fromName);
+  const to = await requireNamed(tx, change.environmentId, toName);
+  if (from.id === to.id)
+    throw new Refusal("invalid_input", `${to.email} cannot be merged with itself: name two people.`);
+  const merge = { change, from, to };
+  const had = await findBalance(tx, change.environmentId, from.id);
+  const purchases = await movePurchases(tx, merge);
+  const counts: Counts = {
+    purchases,
+    grants: await moveGrants(tx, merge),
+    credits: had,
+    tokens: await moveRows(tx, merge, "person_token", "person_id"),
+    records:
+      (await moveRows(tx, merge, "record", "owner_id")) +
+      (await moveRows(tx, merge, "record", "recipient_id")),
+    attributes: await moveAttributes(tx, merge),
+    stopsMail: await moveMailStop(tx, merge),
+  };
+  await moveCredits(tx, merge);
+  const merged = Object.values(counts).some((count) => count !== 0 && count !== false);
+  if (merged) await auditMerge(tx, merge, counts);
+  return { plan: { from: from.id, to: to.id, ...counts, message: format(merge, counts, merged) }, merged };
+}
+
+async function requireNamed(tx: Reader, environmentId: number, name: string): Promise<PersonRow> {
+  const { id } = await requirePersonNamed(tx, environmentId, name);
+  return await requireActingPerson(tx, environmentId, id);
+}
+
+/** Moves the purchases in order of arrival, so that the newest payment of a plan moves the plan. */
+async function movePurchases(tx: Writer, { change, from, to }: Merge): Promise<number> {
+  for (let count = 0; count <= MAX_PURCHASES; count++) {
+    const purchase = await findNextPurchase(tx, from);
+    if (purchase === null) {
+      await requireNoPlan(tx, from);
+      return count;
+    }
+    await movePurchase(tx, change, purchase, { from, to });
+  }
+  throw rejectTooMany(from, MAX_PURCHASES, "purchases");
+}
+
+function findNextPurchase(tx: Reader, { environmentId, id }: PersonRow): Promise<Purchase | null> {
+  const rest = `INDEXED BY purchase_by_person_id WHERE person_id = $id AND environment_id = $environmentId
+    AND kind = 'purchase' AND confirmation = 0 AND moved_to IS NULL
+    AND NOT EXISTS (SELECT 1 FROM purchase AS refund WHERE refund.environment_id = purchase.environment_id AND refund.kind = 'refund'
+      AND refund.ref = purchase.ref AND refund.refunds = purchase.id)
+    ORDER BY arrival, id LIMIT 1`;
+  return PURCHASE.get(tx, rest, { environmentId, id });
+}
+
+async function requireNoPlan(tx: Reader, from: PersonRow): Promise<void> {
+  const active = await findActiveSubscription(tx, from.environmentId, from.id);
+  if (active === null) return;
+  throw new Refusal(
+    "invalid_input",
+    `${from.email} is on the plan ${active.plan} without a payment that can move: end that plan first, in the dashboard or with relay people end ${from.id} ${active.plan}.`,
+  );
+}
+
+/** Moves the live grants that belong to no purchase and no plan. */
+async function moveGrants(tx: Writer, { change, from, to }: Merge): Promise<number> {
+  const { environmentId, by, nowMs } = change;
+  const holding = { environmentId, personId: from.id, entitlement: null, nowMs };
+  const live = await listLiveGrants(tx, holding, MAX_GRANTS + 1);
+  if (live.length > MAX_GRANTS) throw rejectTooMany(from, MAX_GRANTS, "grants");
+  for (const { id, expiresAt, arrival, ...grant } of live) {
+    await endGrant(tx, id, by, nowMs);
+    await grantAccess(tx, {
+      ...grant,
+      personId: to.id,
+      arrival: arrival ?? 0,
+      expiresAtMs: expiresAt,
+      nowMs,
+    });
+  }
+  return live.length;
+}
+
+async function moveCredits(tx: Writer, { change, from, to }: Merge): Promise<void> {
+  const { environmentId, nowMs } = change;
+  const balance = await findBalance(tx, environmentId, from.id);
+  if (balance === 0) return;
+  const origin = { source: "hand", relayName: null, eventId: null, onceKey: null } as const;
+  const line = { environmentId, ...origin, nowMs };
+  await addCredits(tx, { ...line, personId: from.id, amount: -balance, reason: `merged into ${to.id}` });
+  await addCredits(tx, { ...line, personId: to.id, amount: balance, reason: `merged from ${from.id}` });
+}
+
+/** Moves the rows of a table whose column names the person. Returns how many. */
+async function moveRows(
+  tx: Writer,
+  { change: { environmentId }, from, to }: Merge,
+  table: "person_token" | "record",
+  column: "person_id" | "owner_id" | "recipient_id",
+): Promise<number> {
+  const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM ${table} WHERE ${column} = $from LIMIT $most) AS few`;
+  const row = await tx.get<{ count: number }>(sql, { from: from.id, most: MAX_ROWS + 1 });
+  const count = row?.count ?? 0;
+  if (count > MAX_ROWS) throw rejectTooMany(from, MAX_ROWS, table === "record" ? "records" : "tokens");
+  if (count === 0) return 0;
+  const update = `UPDATE ${table} SET ${column} = $to WHERE ${column} = $from AND environment_id = $environmentId`;
+  return await tx.run(update, { from: from.id, to: to.id, environmentId });
+}
+
+/** Gives the new person the attributes that only the first one has. */
+async function moveAttributes(tx: Writer, { change, from, to }: Merge): Promise<number> {
+  const names = Object.keys(from.attributes);
+  if (names.length === 0) return 0;
+  const missing = Object.entries(from.attributes).filter(([name]) => !Object.hasOwn(to.attributes, name));
+  await changePersonManually(tx, change, from.id, {
+    attributes: Object.fromEntries(names.map((name) => [name, null])),
+  });
+  if (missing.length > 0)
+    await changePersonManually(tx, change, to.id, { attributes: Object.fromEntries(missing) });
+  return missing.length;
+}
+
+/** Stops the new person's event mail if the first one stopped it, because both addresses are one reader's. */
+async function moveMailStop(tx: Writer, { change, from, to }: Merge): Promise<boolean> {
+  const { environmentId } = change;
+  if ((await findMailStop(tx, { environmentId, personId: from.id })) === null) return false;
+  if ((await findMailStop(tx, { environmentId, personId: to.id })) !== null) return false;
+  await setMailStop(tx, change, { personId: to.id, stopped: true });
+  return true;
+}
+
+async function auditMerge(tx: Writer, { change, from, to }: Merge, counts: Counts): Promise<void> {
+  const action = "person.merged";
+  await writeAudit(tx, { ...change, action, target: `person:${from.id}`, after: { into: to.id, ...counts } });
+  await writeAudit(tx, { ...change, action, target: `person:${to.id}`, after: { from: from.id, ...counts } });
+}
+
+function rejectTooMany({ email, id }: PersonRow, most: number, what: string): Refusal {
+  const moreWays =
+    what === "purchases"
+      ? `: move some first with relay receipts move; relay receipts list --person ${id} shows them`
+      : ", so they cannot be merged in one transaction";
+  return new Refusal("invalid_input", `${email} has more than ${most} ${what}${moreWays}.`);
+}
+
+function format({ from, to }: Merge, counts: Counts, merged: boolean): string {
+  if (!merged) return `${from.email} has nothing that can move to ${to.email}, so nothing changes.`;
+  const parts = [
+    countOf(counts.purchases, "purchase"),
+    countOf(counts.grants, "other grant"),
+    countOf(counts.credits, "credit"),
+    countOf(counts.tokens, "token"),
+    countOf(counts.records, "record"),
+    countOf(counts.attributes, "attribute"),
+  ].filter((part) => part !== null);
+  const what = parts.length === 0 ? "" : `Moves ${parts.join(", ")} from ${from.email} to ${to.email}. `;
+  const mail = counts.stopsMail
+    ? `${to.email} gets no more event mail, because ${from.email} stopped it. `
+    : "";
+  return `${what}${mail}${from.email} keeps the timeline and has no access then. A later payment that names ${from.email} goes to ${from.email} again: change the address at the provider, or merge again.`;
+}
+
+function countOf(count: number, what: string): string | null {
+  return count === 0 ? null : `${count} ${what}${count === 1 ? "" : "s"}`;
+}

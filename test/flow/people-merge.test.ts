@@ -1,0 +1,86 @@
+/** Tests `relay people merge` on a data directory and on a server, with records and a session, and the similar people that `relay people show` names. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const [OLD, NEW] = ["ada.old@example.com", "adaold@example.org"];
+let running: RunningService;
+let [old, now] = ["", ""];
+
+beforeEach(async () => {
+  running = await startRunningService();
+  old = (await running.api("POST", "/persons", { email: OLD })).body.person.id;
+  now = (await running.api("POST", "/persons", { email: NEW })).body.person.id;
+  await running.api("PUT", "/products/lamp", { credits: 5 });
+  await running.api("POST", "/receipts", { ref: "pay_7", person: old, product: "lamp" });
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const has = async (person: string) => {
+  const { access, credits } = (await running.api("GET", `/persons/${person}`)).body;
+  return [access.grants.length, credits];
+};
+const PLAN = `Moves 1 purchase, 5 credits from ${OLD} to ${NEW}. ${OLD} keeps the timeline and has no access then. A later payment that names ${OLD} goes to ${OLD} again: change the address at the provider, or merge again.`;
+
+describe.each(COMMAND_PLACES)("%s", (place) => {
+  const run = (line: string, more = {}) => runAt(place, running, ["people", ...line.split(" ")], "", more);
+
+  test("show names the similar buyer, and merge moves everything once", async () => {
+    const shown = await run(`show ${NEW}`);
+    expect(shown.told).toContain(`Similar: ${OLD} bought lamp`);
+    expect(shown.told).toContain(`relay receipts move pay_7 ${NEW}`);
+    expect((await run(`show ${OLD}`)).told).not.toContain("Similar");
+    const planned = await run(`merge ${OLD} ${NEW} --plan`);
+    expect([planned.code, planned.said.trim(), await has(now)]).toEqual([0, PLAN, [0, 0]]);
+    const { code, told } = await run(`merge ${OLD} ${NEW} --yes`);
+    expect([code, told.trim()]).toEqual([0, `${PLAN}\n${OLD} is merged into ${NEW}.`]);
+    expect([await has(old), await has(now)]).toEqual([
+      [0, 0],
+      [1, 5],
+    ]);
+    const again = await run(`merge ${OLD} ${NEW} --yes --json`);
+    expect([again.code, JSON.parse(again.said)]).toMatchObject([0, { merged: false }]);
+    expect([await has(old), await has(now)]).toEqual([
+      [0, 0],
+      [1, 5],
+    ]);
+  });
+
+  test("merges nothing without a yes", async () => {
+    const silent = await run(`merge ${OLD} ${NEW}`);
+    expect([silent.code, silent.told]).toEqual([1, expect.stringContaining(`relay people merge ${OLD} ${NEW} --yes`)]);
+    expect([await has(old), await has(now)]).toEqual([
+      [1, 5],
+      [0, 0],
+    ]);
+  });
+});
+
+test("records move, and an erasure of the new person deletes them", async () => {
+  await running.api("POST", "/collections", { name: "notes", kind: "private", fields: { text: { type: "text" } } });
+  await running.api("POST", "/collections/notes/records", { owner: old, data: { text: "mine" } });
+  const merged = await running.api("POST", `/persons/${old}/merge`, { into: NEW });
+  expect(merged.body).toMatchObject({ merged: true, plan: { records: 1 } });
+  const records = async () => (await running.api("GET", "/collections/notes/records")).body.items;
+  expect(await records()).toMatchObject([{ owner: now }]);
+  await running.api("DELETE", `/persons/${now}`);
+  expect(await records()).toEqual([]);
+  const { items } = (await running.api("GET", "/purchases?ref=pay_7")).body;
+  expect(items.filter(({ movedTo }: { movedTo: string | null }) => movedTo === null)).toMatchObject([{ personEmail: null }]);
+  expect((await running.api("POST", `/persons/${old}/merge`, { into: now })).body.code).toBe("not_found");
+});
+
+test("a merge, a refund and a payment at the same time lose and double nothing", async () => {
+  const answers = await Promise.all([
+    running.api("POST", `/persons/${old}/merge`, { into: now }),
+    running.api("POST", "/receipts", { kind: "refund", ref: "pay_7", person: old, product: "lamp" }),
+    running.api("POST", "/receipts", { ref: "pay_8", person: old, product: "lamp" }),
+    running.api("POST", `/persons/${old}/merge`, { into: now }),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 201, 201, 200]);
+  await running.api("POST", `/persons/${old}/merge`, { into: now });
+  expect([await has(old), await has(now)]).toEqual([
+    [0, 0],
+    [1, 5],
+  ]);
+});

@@ -1,0 +1,45 @@
+/** Shows similar people who bought something, on the page of a person who has nothing: the customer paid under another address. */
+import { useState } from "preact/hooks";
+import type { PersonNow } from "../../src/interfaces/api/person.ts";
+import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
+import type { SimilarBuyer } from "../../src/shop/selling/similar-buyer.ts";
+import type { Page } from "../base/answer.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { PersonLink } from "../component/person-link.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { Ago } from "../component/time.ts";
+import { MoveDialog } from "../selling/move-dialog.ts";
+
+interface Props {
+  place: Place;
+  person: PersonNow["person"];
+}
+
+/** Shows nothing for a person with a purchase. */
+export function SimilarBuyers({ place, person }: Props): View {
+  const path = apiPath(place, "purchases") + writeQuery({ person: person.id, limit: 1 });
+  const { data } = useLoad<Page<PurchaseView>>(path);
+  const hasNone = data?.items.length === 0;
+  return hasNone && html`<${Similar} place=${place} person=${person} />`;
+}
+
+function Similar({ place, person }: Props): View {
+  const { data } = useLoad<{ similar: SimilarBuyer[] }>(apiPath(place, "persons", person.id, "similar"));
+  const [moving, setMoving] = useState<SimilarBuyer | null>(null);
+  const items = data?.similar ?? [];
+  if (items.length === 0) return false;
+  return html`<section class="card" aria-label="Similar people who bought something">
+    <h2>Similar people who bought something</h2>
+    <ul class="access-list">${items.map(
+      (
+        one,
+      ) => html`<li key=${one.person} class="access-line"><span class="access-name">Bought <b><${SafeText} text=${one.purchase.item} limit=${60} /></b>
+        <${Ago} at=${one.purchase.createdAt} /> as <${PersonLink} place=${place} id=${one.person} email=${one.email} /></span>
+        <button type="button" class="small" disabled=${person.status === "suspended"} onClick=${() => setMoving(one)}>Move purchase to ${person.email}…</button></li>`,
+    )}</ul>
+    ${moving !== null && html`<${MoveDialog} place=${place} purchase=${moving.purchase} to=${person.email} onClose=${() => setMoving(null)} />`}
+  </section>`;
+}
