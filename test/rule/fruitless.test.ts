@@ -260,7 +260,7 @@ describe("a receiver without requests", () => {
     await fresh.clock.advance(DAY_MS);
     expect(await told()).toEqual([
       expect.stringMatching(
-        /^relay_uncalled: orders was made at .+Z and it received no request yet: give its sender the URL https:\/\/relay\.example\.com\/hooks\/app_test\/orders, and see what happens to a call with relay send orders\.$/,
+        /^relay_uncalled: orders was made at .+Z and it received no request yet: give its sender the URL https:\/\/relay\.example\.com\/hooks\/app_test\/orders, and test a request with relay send orders\.$/,
       ),
     ]);
     await send();

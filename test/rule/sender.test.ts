@@ -12,6 +12,7 @@ import { type Path, parsePath, readPath } from "../../src/platform/template/temp
 import { checkDefinition } from "../../src/rules/relay/definition.ts";
 import { findSender, recogniseSender, SENDERS } from "../../src/rules/senders/registry.ts";
 import { senderShape } from "../../src/rules/senders/sender.ts";
+import { findSecretSource } from "../../src/rules/senders/sender-secret.ts";
 import { startCatalog, startDefinition } from "../../src/rules/senders/sender-start.ts";
 import type { ReceiverTrigger } from "../../src/rules/trigger/receiver.ts";
 import { bindScheme } from "../../src/rules/verify/registry.ts";
@@ -233,3 +234,21 @@ function paddleExample(): object {
   const { example } = senderOf("paddle");
   return "json" in example ? example.json : example.form;
 }
+
+describe("who makes the secret of a receiver", () => {
+  const hooks = (map: Record<string, string>, when?: Record<string, string>) => ({
+    kind: "receiver",
+    verify: { scheme: "hooks" },
+    map,
+    ...(when && { when }),
+  });
+  test.each([
+    ["the sender with its own recipe", triggerOf("stripe"), "Stripe", "sender"],
+    ["the sender whose paths the relay maps, among senders with one recipe", triggerOf("clerk"), "Clerk", "sender"],
+    ["Relay, where the sender takes a secret", triggerOf("github"), "GitHub", "relay"],
+    ["unknown, where senders with the same recipe differ", hooks({ event_id: "id", event_type: "type" }), undefined, undefined],
+  ])("%s", (_rule, trigger, title, from) => {
+    const source = findSecretSource(trigger as ReceiverTrigger);
+    expect([source?.title, source?.secret.from]).toEqual([title, from]);
+  });
+});

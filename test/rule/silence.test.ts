@@ -104,7 +104,7 @@ describe("a relay is silent", () => {
     expect(await alerts()).toEqual(["relay_silent relay:orders 1"]);
     expect(await problems()).toEqual(["relay_silent"]);
     expect(await message("relay_silent")).toMatch(
-      /^orders received its last event at 2026-01-22T12:00:00\.000Z, and was never without one for more than 12 hours in the two weeks before: .+\.$/,
+      /^orders received its last event at 2026-01-22T12:00:00\.000Z, and had no gap longer than 12 hours in the two weeks before\. .+\.$/,
     );
     await fresh.clock.advance(3 * DAY_MS);
     expect(await alerts()).toHaveLength(1);

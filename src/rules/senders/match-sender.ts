@@ -12,22 +12,32 @@ export type MatchedSender = Pick<Sender, "verify" | "map" | "eventTypes">;
  */
 export function matchSender<S extends MatchedSender>(
   senders: readonly S[],
-  { verify, map, when = {} }: ReceiverTrigger,
+  trigger: ReceiverTrigger,
 ): S | null {
-  const own = normalVerify(verify);
-  const paths = new Set(Object.values(map));
-  const wanted = new Set(Object.values(when).flat());
-  const scored = senders
-    .filter((sender) => normalVerify(sender.verify) === own)
-    .map((sender) => {
-      const shared = Object.values(sender.map).filter((path) => paths.has(path)).length;
-      const types = sender.eventTypes.filter(({ type }) => wanted.has(type)).length;
-      return { sender, score: shared + 2 * types };
-    })
+  const scored = listOfRecipe(senders, trigger)
+    .map((sender) => ({ sender, score: scoreSender(sender, trigger) }))
     .sort((one, other) => other.score - one.score);
   const [best, next] = scored;
   if (best === undefined || best.score === 0 || best.score === next?.score) return null;
   return best.sender;
+}
+
+/** Lists the senders that sign by the receiver's recipe. */
+export function listOfRecipe<S extends MatchedSender>(
+  senders: readonly S[],
+  { verify }: ReceiverTrigger,
+): S[] {
+  const own = normalVerify(verify);
+  return senders.filter((sender) => normalVerify(sender.verify) === own);
+}
+
+/** Counts the sender's paths that the receiver maps, and twice its event types that the receiver matches. */
+export function scoreSender(sender: MatchedSender, { map, when = {} }: ReceiverTrigger): number {
+  const paths = new Set(Object.values(map));
+  const wanted = new Set(Object.values(when).flat());
+  const shared = Object.values(sender.map).filter((path) => paths.has(path)).length;
+  const types = sender.eventTypes.filter(({ type }) => wanted.has(type)).length;
+  return shared + 2 * types;
 }
 
 const DEFAULTS = { algorithm: "hmac-sha256", encoding: "hex" };

@@ -3,13 +3,22 @@
  * that part of senders/*.json. registry.ts holds all of it and is loaded later.
  */
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
-import { matchSender } from "./match-sender.ts";
+import { listOfRecipe, matchSender, scoreSender } from "./match-sender.ts";
 import { readSecretSources } from "./read-secret-sources.ts" with { type: "macro" };
 import type { SecretSource } from "./read-secret-sources.ts";
 
 const SOURCES: readonly SecretSource[] = readSecretSources();
 
-/** Finds the title and the secret's source of the sender whose recipe a receiver uses; null for an unknown sender. */
+/** The score that identifies a sender whose recipe others use too. Names such as `id` and `type` alone do not reach it. */
+const CERTAIN_SCORE = 3;
+
+/**
+ * Finds the title and the secret's source of the sender whose recipe a receiver uses. null: the sender is unknown, or others with the same recipe
+ * treat their secrets otherwise and the receiver does not tell them apart.
+ */
 export function findSecretSource(trigger: ReceiverTrigger): Pick<SecretSource, "title" | "secret"> | null {
-  return matchSender(SOURCES, trigger);
+  const sender = matchSender(SOURCES, trigger);
+  if (sender === null) return null;
+  const agree = listOfRecipe(SOURCES, trigger).every(({ secret }) => secret.from === sender.secret.from);
+  return agree || scoreSender(sender, trigger) >= CERTAIN_SCORE ? sender : null;
 }
