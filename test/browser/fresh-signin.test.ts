@@ -41,7 +41,26 @@ test("a sign-in without storage opens production, which is healthy and has the r
 
 test("a link to another environment is the place that the next visit opens", async () => {
   await fresh.goto(`${running.service.url}/apps/${APP}/development/people`);
-  await fresh.getByRole("heading", { name: "People" }).waitFor();
+  await fresh.getByRole("heading", { name: "People", exact: true }).waitFor();
   await fresh.goto(running.service.url);
   await fresh.waitForURL(/\/development\/home$/);
+});
+
+test("a search that finds nothing here says what production has, and Enter opens it", async () => {
+  await fresh.goto(`${running.service.url}/apps/${APP}/development/people`);
+  await fresh.getByRole("heading", { name: "People", exact: true }).waitFor();
+  await fresh.keyboard.press("Control+k");
+  await fresh.getByRole("combobox", { name: "Find anything" }).fill("carol@");
+  const found = fresh.getByRole("option", { selected: true });
+  await found.getByText("Also in production: 1 person", { exact: true }).waitFor();
+  await fresh.keyboard.press("Enter");
+  await fresh.waitForURL(/\/production\/people\/per_/);
+  await fresh.keyboard.press("Control+k");
+  await fresh.getByRole("combobox", { name: "Find anything" }).fill("carol@");
+  await found.getByText("Person", { exact: true }).waitFor();
+  await fresh.keyboard.press("Escape");
+});
+
+test("the pages violate no content policy and log no error", () => {
+  expect(complaints).toEqual([]);
 });

@@ -5,6 +5,7 @@ import { type Session, signOut } from "../account/session.ts";
 import { sayKind } from "../alert/kind-text.ts";
 import type { Page } from "../base/answer.ts";
 import { call, sentenceOf, writeQuery } from "../base/api.ts";
+import { sayNumber } from "../base/count-words.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { chooseZone, isAwayFromUtc, timeZone } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
@@ -16,13 +17,16 @@ import { type FoundSection, openDocs, useFoundSections } from "./docs-result.ts"
 import { SECTIONS } from "./navigation-pages.ts";
 import { chooseTheme } from "./theme.ts";
 
-export type Finding = {
+interface Shown {
   key: string;
   icon: IconName;
   title: string;
   /** Kind of the result. */
   hint: string;
-} & ({ to: string; act?: undefined } | { act: () => void; to?: undefined });
+}
+
+type LinkFinding = Shown & { to: string; act?: undefined };
+export type Finding = LinkFinding | (Shown & { act: () => void; to?: undefined });
 
 /** Fewest letters for a search by the service. */
 const MIN_ASKED = 3;
@@ -30,6 +34,8 @@ const ASK_AFTER_MS = 150;
 const MAX_ASKED = 200;
 const MAX_SHOWN = 40;
 const MAX_NAMES = 200;
+/** Number of people at which the service stops a search. */
+const MAX_PEOPLE = 8;
 
 interface Found {
   kind: "event" | "person" | "record";
@@ -38,23 +44,37 @@ interface Found {
   collection?: string;
 }
 
+interface FoundIn {
+  place: Place;
+  found: readonly Found[];
+}
+
 export function useFindings(
   session: Session,
   place: Place,
   typed: string,
 ): { findings: Finding[]; isLooking: boolean; error: string | null } {
   const names = useNames(place);
-  const { found, isLooking, error } = useFound(place, typed);
+  const here = useFound([place], typed);
   const own = [...listSections(place), ...names, ...listActs(session, place)]
     .filter((one) => fits(one, typed))
     .toSorted((one, other) => beginsWith(other, typed) - beginsWith(one, typed));
-  const things = found.flatMap((one) => showFound(place, one));
+  const things = here.results.flatMap(({ found }) => found.map((one) => showFound(place, one)));
+  const isEmpty = !here.isLooking && here.error === null && own.length + things.length === 0;
+  const elsewhere = useFound(listOtherPlaces(session, place), isEmpty ? typed : "");
+  const others = elsewhere.results.flatMap((one) => showElsewhere(one, typed));
   const pages = useFoundSections(typed).map(showSection);
   return {
-    findings: [...things, ...own, ...listSearches(place, typed), ...pages].slice(0, MAX_SHOWN),
-    isLooking,
-    error,
+    findings: [...things, ...own, ...others, ...listSearches(place, typed), ...pages].slice(0, MAX_SHOWN),
+    isLooking: here.isLooking || elsewhere.isLooking,
+    error: here.error ?? elsewhere.error,
   };
+}
+
+/** Lists the other environments of the app. */
+function listOtherPlaces({ apps }: Session, { app, environment }: Place): Place[] {
+  const environments = apps.find(({ id }) => id === app)?.environments ?? [];
+  return environments.filter((one) => one !== environment).map((one) => ({ app, environment: one }));
 }
 
 /** Reports whether every typed word occurs in the result. */
@@ -71,25 +91,32 @@ function beginsWith({ title }: Finding, typed: string): number {
   return title.toLowerCase().startsWith(typed.toLowerCase()) ? 1 : 0;
 }
 
-/** Searches with the service when the user stops typing. */
+/** Searches the places with the service when the user stops typing. */
 function useFound(
-  place: Place,
+  places: readonly Place[],
   typed: string,
-): { found: readonly Found[]; isLooking: boolean; error: string | null } {
-  const [answer, setAnswer] = useState<{ typed: string; found: readonly Found[]; error: string | null }>({
+): { results: readonly FoundIn[]; isLooking: boolean; error: string | null } {
+  const [answer, setAnswer] = useState<{ typed: string; results: readonly FoundIn[]; error: string | null }>({
     typed: "",
-    found: [],
+    results: [],
     error: null,
   });
   const isAsked = typed.length >= MIN_ASKED;
   useEffect(() => {
     if (!isAsked) return;
     const own = new AbortController();
-    const path = apiPath(place, "find") + writeQuery({ q: typed.slice(0, MAX_ASKED) });
+    const query = writeQuery({ q: typed.slice(0, MAX_ASKED) });
+    const askOne = async (place: Place): Promise<FoundIn> => {
+      const path = apiPath(place, "find") + query;
+      const { found } = await call<{ found: Found[] }>("GET", path, undefined, own.signal);
+      return { place, found };
+    };
     const ask = (): void => {
-      call<{ found: Found[] }>("GET", path, undefined, own.signal)
-        .then(({ found }) => setAnswer({ typed, found, error: null }))
-        .catch((thrown) => own.signal.aborted || setAnswer({ typed, found: [], error: sentenceOf(thrown) }));
+      Promise.all(places.map(askOne))
+        .then((results) => setAnswer({ typed, results, error: null }))
+        .catch(
+          (thrown) => own.signal.aborted || setAnswer({ typed, results: [], error: sentenceOf(thrown) }),
+        );
     };
     const timer = setTimeout(ask, ASK_AFTER_MS);
     return () => {
@@ -98,19 +125,32 @@ function useFound(
     };
   }, [typed]);
   const isAnswered = answer.typed === typed;
-  const { found, error } = isAsked && isAnswered ? answer : { found: [], error: null };
-  return { found, isLooking: isAsked && !isAnswered, error };
+  const { results, error } = isAsked && isAnswered ? answer : { results: [], error: null };
+  return { results, isLooking: isAsked && !isAnswered, error };
 }
 
-function showFound(place: Place, { kind, id, name, collection = "" }: Found): Finding[] {
+function showFound(place: Place, { kind, id, name, collection = "" }: Found): LinkFinding {
   const key = `${kind} ${id}`;
   if (kind === "event")
-    return [{ key, icon: "events", title: name, hint: "Event", to: pagePath(place, "events", id) }];
+    return { key, icon: "events", title: name, hint: "Event", to: pagePath(place, "events", id) };
   if (kind === "record") {
     const to = pagePath(place, "records", collection, id);
-    return [{ key, icon: "records", title: name, hint: `Record of ${collection}`, to }];
+    return { key, icon: "records", title: name, hint: `Record of ${collection}`, to };
   }
-  return [{ key, icon: "person", title: name, hint: "Person", to: pagePath(place, "people", id) }];
+  return { key, icon: "person", title: name, hint: "Person", to: pagePath(place, "people", id) };
+}
+
+/** Returns one result for all that another environment has. */
+function showElsewhere({ place, found: [first, ...more] }: FoundIn, typed: string): Finding[] {
+  if (first === undefined) return [];
+  const only = showFound(place, first);
+  const key = `elsewhere ${place.environment}`;
+  const title = `Also in ${place.environment}: `;
+  if (more.length === 0) return [{ ...only, key, title: `${title}1 ${first.kind}`, hint: first.name }];
+  const count = more.length + 1;
+  const least = count >= MAX_PEOPLE ? "at least " : "";
+  const to = pagePath(place, "people") + writeQuery({ q: typed });
+  return [{ ...only, key, title: `${title}${least}${sayNumber(count)} people`, hint: "People", to }];
 }
 
 function showSection({ title, section, path }: FoundSection): Finding {
