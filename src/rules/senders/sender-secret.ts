@@ -9,8 +9,8 @@ import type { SecretSource } from "./read-secret-sources.ts";
 
 const SOURCES: readonly SecretSource[] = readSecretSources();
 
-/** The score that identifies a sender whose recipe others use too. Names such as `id` and `type` alone do not reach it. */
-const CERTAIN_SCORE = 3;
+/** The score that identifies a sender whose recipe others use too. One event type such as `order.paid` with the path `type` does not reach it. */
+const CERTAIN_SCORE = 4;
 
 /**
  * Finds the title and the secret's source of the sender whose recipe a receiver uses. null: the sender is unknown, or others with the same recipe
