@@ -3,10 +3,11 @@
  * laptop pulled, so that the next sync does not treat it as an edit.
  */
 import { type Static, Type } from "typebox";
-import { toIso, toIsoOrNull } from "../../base/clock.ts";
+import { toIso } from "../../base/clock.ts";
 import { type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import { makeCursor, type Page, type PageRequest } from "../../base/page.ts";
-import { json, oneOf, orNull, time } from "../../base/schema.ts";
+import { json, oneOf, orNull, textOrNull, time } from "../../base/schema.ts";
+import { ACTOR_NAME } from "../../platform/audit/audit.ts";
 import { findRelay } from "../../rules/relay/relay.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { findItem, ITEM_KINDS } from "./catalog-item.ts";
@@ -31,7 +32,12 @@ export const deployedStateView = Type.Object({
       { description: "what the last sync brought, or a pull took; null: none did" },
     ),
   ),
-  changed: orNull(Type.Object({ at: time, by: Type.String() }, { description: "its last change" })),
+  changed: orNull(
+    Type.Object(
+      { at: time, by: Type.String(), byName: textOrNull },
+      { description: "its last change; byName is the name of the key or the address of the person" },
+    ),
+  ),
 });
 export type DeployedState = Static<typeof deployedStateView>;
 
@@ -147,11 +153,15 @@ export async function findLastChange(
   environmentId: number,
   target: string,
 ): Promise<DeployedState["changed"]> {
-  const sql = `SELECT at, actor FROM (SELECT seq, at, actor, action FROM audit INDEXED BY audit_by_target
-      WHERE environment_id = $environmentId AND target = $target AND event_id IS NULL ORDER BY seq DESC LIMIT ${MAX_AUDIT_ROWS})
+  const sql = `SELECT at, actor, ${ACTOR_NAME} AS actorName
+    FROM (SELECT environment_id, seq, at, actor, action FROM audit INDEXED BY audit_by_target
+      WHERE environment_id = $environmentId AND target = $target AND event_id IS NULL ORDER BY seq DESC LIMIT ${MAX_AUDIT_ROWS}) AS audit
     WHERE ${CHANGES} ORDER BY seq DESC LIMIT 1`;
-  const row = await tx.get<{ at: number; actor: string }>(sql, { environmentId, target });
-  return row === null ? null : { at: toIsoOrNull(row.at) ?? "", by: row.actor };
+  const row = await tx.get<{ at: number; actor: string; actorName: string | null }>(sql, {
+    environmentId,
+    target,
+  });
+  return row === null ? null : { at: toIso(row.at), by: row.actor, byName: row.actorName };
 }
 
 /** Lists every item of the catalog. */

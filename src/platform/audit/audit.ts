@@ -197,7 +197,9 @@ function nameSql(column: "actor" | "target"): string {
   return `CASE ${nameOf("person", "email", "person")} ${nameOf("api_key", "name", "key")} END`;
 }
 
-const NAMED_COLUMNS = `${AUDIT.columnsOf("audit")}, ${nameSql("actor")} AS actorName, ${nameSql("target")} AS targetName`;
+/** The name of a row's actor: of a key its name, of a person the address. It is null for any other actor. */
+export const ACTOR_NAME = nameSql("actor");
+const NAMED_COLUMNS = `${AUDIT.columnsOf("audit")}, ${ACTOR_NAME} AS actorName, ${nameSql("target")} AS targetName`;
 
 function viewAudit(row: AuditRow & Names): AuditView {
   return show(auditView, { ...row, id: auditId(row.at, row.seq) });

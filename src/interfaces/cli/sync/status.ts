@@ -93,7 +93,7 @@ interface Line {
   name: string;
   places: Record<string, string>;
   differs: { between: [string, string]; fields: string[] }[];
-  changed: Record<string, { at: string; by: string }>;
+  changed: Record<string, NonNullable<DeployedState["changed"]>>;
 }
 
 function findSecond(first: Remote, input: Input, world: World): Remote | null {
@@ -232,5 +232,11 @@ function tellDifference({ between: [one, other], fields }: Line["differs"][numbe
 function tellChanged({ changed, places }: Line): string[] {
   return Object.entries(changed)
     .filter(([place]) => places[place] !== undefined)
-    .map(([place, { at, by }]) => `${place} since ${at.slice(0, 16).replace("T", " ")} by ${plain(by)}`);
+    .map(([place, { at, ...who }]) => `${place} since ${at.slice(0, 16).replace("T", " ")} by ${formatWho(who)}`);
+}
+
+/** Formats who changed an item. A server of an earlier version sends no name. */
+function formatWho({ by, byName }: { by: string; byName?: string | null }): string {
+  if (!byName) return plain(by);
+  return plain(by.startsWith("key:") ? `key ${byName}` : byName);
 }
