@@ -134,6 +134,7 @@ describe("relay sync", () => {
     expect([refused.code, await names()]).toEqual([1, ["one"]]);
     expect(refused.told).toContain("relay one");
     expect(refused.told).toContain("--yes");
+    expect(refused.told).toContain("To keep the edits, run relay pull first.");
     expect(refused.told).toContain("edited_in_dashboard");
     const asked: string[] = [];
     const answers = (answer: boolean) => ({

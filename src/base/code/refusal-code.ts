@@ -451,7 +451,7 @@ export const REFUSALS = {
     status: 409,
     what: "The sync would replace edits that were made in the dashboard since the last sync.",
     why: "The command cannot ask you, because it does not run in a terminal.",
-    todo: "Copy the edits into the files, or run `relay sync` with `--yes`. That replaces the edits and deletes nothing.",
+    todo: "Run `relay pull`, which writes the edits to the files. Or run `relay sync` with `--yes`, which replaces the edits and deletes nothing.",
   },
   not_confirmed: {
     status: 409,

@@ -31,6 +31,16 @@ export interface Decided {
   replaceEdited: boolean;
 }
 
+/** Both sides of a plan, in the words of questions and refusals. */
+interface Sides {
+  /** The content that replaces, such as `the files`. */
+  source: string;
+  /** The place of the edits, such as ` of production`. It is empty for the target itself. */
+  into: string;
+  /** The command that brings the edits into the source. */
+  pull: string;
+}
+
 /**
  * Reads and shows the plan. Returns the exit code if there is nothing to carry out: a refusal, no difference, or a dry run. Fails if it
  * would replace something edited and there is no terminal to ask at.
@@ -38,7 +48,7 @@ export interface Decided {
 export async function decidePlan(
   remote: Remote,
   sent: object,
-  { source, into }: { source: string; into: string },
+  sides: Sides,
   input: Input,
   world: World,
 ): Promise<Decided | number> {
@@ -61,7 +71,7 @@ export async function decidePlan(
   }
   if (input.on("dry-run")) return end(0);
   const edited = plan.entries.filter(({ state }) => state === "edited");
-  const replaceEdited = input.on("yes") || (await asksToReplace(edited, source, into, world));
+  const replaceEdited = input.on("yes") || (await asksToReplace(edited, sides, world));
   if (plan.changes + (replaceEdited && !input.on("yes") ? edited.length : 0) > 0)
     return { plan, replaceEdited };
   world.tell("Nothing to do.");
@@ -71,8 +81,7 @@ export async function decidePlan(
 /** Asks whether to replace what was edited in the dashboard. It asks only at a terminal. */
 async function asksToReplace(
   edited: readonly EntryView[],
-  source: string,
-  into: string,
+  { source, into, pull }: Sides,
   world: World,
 ): Promise<boolean> {
   if (edited.length === 0) return false;
@@ -81,7 +90,7 @@ async function asksToReplace(
     return await world.confirm(`Replace the dashboard edits${into} (${names}) with ${source}?`);
   throw new CommandFailure(
     "edited_in_dashboard",
-    `Edited or created in the dashboard${into} since the last sync: ${names}. Nothing was changed: bring the edits into ${source}, or replace them with --yes.`,
+    `Edited or created in the dashboard${into} since the last sync: ${names}. Nothing was changed. To keep the edits, run ${pull} first. To replace them with ${source}, add --yes.`,
   );
 }
 

@@ -17,7 +17,8 @@ export const promote: Command = {
   async run(input, world) {
     const remote = await requireServer(input, world);
     const sent = { from: "development", to: "production" };
-    const sides = { source: "the content of development", into: " of production" };
+    const pull = "relay pull with a profile of production, then relay sync to development";
+    const sides = { source: "the content of development", into: " of production", pull };
     const decided = await decidePlan(remote, sent, sides, input, world);
     if (typeof decided === "number") return decided;
     const serviceDir = readServiceDir(input, world);

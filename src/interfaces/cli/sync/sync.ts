@@ -62,7 +62,8 @@ export const sync: Command = {
     const files = await readFiles(serviceDir, remote, input, world);
     if (isLive) return await syncLive(remote, files, serviceDir, input, world);
     const set = { ...files, prune: input.on("prune") };
-    const decided = await decidePlan(remote, set, { source: "the files", into: "" }, input, world);
+    const sides = { source: "the files", into: "", pull: "relay pull" };
+    const decided = await decidePlan(remote, set, sides, input, world);
     if (typeof decided === "number") return decided;
     const { plan, replaceEdited } = decided;
     // Finds a secrets file that cannot be written before the server creates a secret.
@@ -100,7 +101,7 @@ async function syncLive(
   world: World,
 ): Promise<number> {
   const sent = { ...files, to: "production" };
-  const sides = { source: "the files", into: " of production" };
+  const sides = { source: "the files", into: " of production", pull: "relay pull with a profile of production" };
   const decided = await decidePlan(remote, sent, sides, input, world);
   if (typeof decided === "number") return decided;
   const change = { sent, decided, serviceDir, requireSame: () => requireSameFiles(files, serviceDir) };
