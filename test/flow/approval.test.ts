@@ -556,7 +556,8 @@ describe("the time limit of an approval", () => {
     const asked = await ask(api);
     await decide(api, asked, "approve");
     await api.clock.leap(600_000);
-    expect((await apply(api, asked)).json.code).toBe("approval_expired");
+    const { json } = await apply(api, asked);
+    expect([json.code, json.message]).toEqual(["approval_expired", expect.stringContaining("An owner approved this, but the plan was not applied")]);
     expect((await see(api, asked)).state).toBe("expired");
     expect(await namesOf(api)).toEqual([]);
   });
@@ -576,6 +577,7 @@ describe("the time limit of an approval", () => {
     expect((await apply(api, asked)).json.code).toBe("approval_expired");
     expect(spy).toHaveBeenCalled();
     spy.mockRestore();
+    expect(await see(api, asked)).toMatchObject({ state: "expired", why: null });
     expect(await namesOf(api)).toEqual([]);
   });
 

@@ -8,10 +8,19 @@ import { carryLive } from "../../src/interfaces/cli/sync/live.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 let named = "";
+let state = "denied";
+let decidedBy: string | null = null;
 const server = Bun.serve({
   port: 0,
   hostname: "127.0.0.1",
-  fetch: () => Response.json({ approval: { id: "apr_1", app: "shop", url: named, state: "denied", why: null, secondsLeft: 600 } }, { status: 201 }),
+  fetch(request) {
+    if (request.url.endsWith("/apply")) {
+      state = "expired";
+      return Response.json({ code: "approval_expired", message: "Expired." }, { status: 409 });
+    }
+    const approval = { id: "apr_1", app: "shop", url: named, state, why: null, secondsLeft: 600, decidedBy };
+    return Response.json({ approval }, { status: 201 });
+  },
 });
 afterAll(() => server.stop(true));
 
@@ -25,6 +34,25 @@ test.each([
   ["", false],
 ])("--open of an approval at %j: opened %j", async (url, isOpened) => {
   named = url;
+  const { code, opened, told } = await carry();
+  expect(code).toBe(3);
+  expect(opened).toEqual(isOpened ? [url] : []);
+  expect(told.some((line) => line.includes("not a web address"))).toBe(!isOpened);
+});
+
+test.each([
+  ["approved", "owner:ann@example.com", "An owner approved, but the approval expired before the command could apply the plan"],
+  ["expired", "owner:ann@example.com", "An owner approved, but the approval expired before the command could apply the plan"],
+  ["expired", null, "No owner approved within 10 minutes"],
+])("an approval that is %s by %j and is applied too late exits with 4 and says why", async (now, by, words) => {
+  named = "https://relay.example.com/approvals/apr_1";
+  [state, decidedBy] = [now, by];
+  const { code, told } = await carry();
+  expect([code, told.join("\n")]).toEqual([4, expect.stringContaining(words)]);
+  expect(told.join("\n")).not.toContain("could not be withdrawn");
+});
+
+async function carry(): Promise<{ code: unknown; opened: string[]; told: string[] }> {
   const opened: string[] = [];
   const told: string[] = [];
   const world = {
@@ -47,7 +75,5 @@ test.each([
     requireSame: () => Promise.resolve(),
   } as unknown as Parameters<typeof carryLive>[1];
   const input = { on: (name: string) => name === "open" } as unknown as Input;
-  expect(await carryLive(remote, change, input, world)).toBe(3);
-  expect(opened).toEqual(isOpened ? [url] : []);
-  expect(told.some((line) => line.includes("not a web address"))).toBe(!isOpened);
-});
+  return { code: await carryLive(remote, change, input, world), opened, told };
+}

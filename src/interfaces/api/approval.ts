@@ -186,7 +186,9 @@ export const approvalRoutes = [
         });
         return { ...viewCarried(done, []), secrets: done.secrets };
       } catch (error) {
-        if (error instanceof Refusal) await endVoid(call, row, error.message);
+        // An approval that expired meanwhile is not void: no side changed.
+        if (error instanceof Refusal && error.code === "approval_expired") await settleTime(call, row);
+        else if (error instanceof Refusal) await endVoid(call, row, error.message);
         throw error;
       }
     },

@@ -272,9 +272,13 @@ async function end(
 const EMPTY_PLAN: ShownPlan = { changes: 0, entries: [], warnings: [], secretsOf: [] };
 
 /** Throws unless the approval is in this state. */
-export function requireState(wanted: "pending" | "approved", { state, why }: Approval): void {
+export function requireState(
+  wanted: "pending" | "approved",
+  { state, why, decidedBy }: Pick<Approval, "state" | "why" | "decidedBy">,
+): void {
   if (state === wanted) return;
-  const [code, message] = STATE_REFUSALS[state];
+  const [code, message] =
+    state === "expired" && decidedBy !== null ? APPLIED_TOO_LATE : STATE_REFUSALS[state];
   throw new Refusal(code, why === null ? message : `${message} ${why}`);
 }
 
@@ -299,9 +303,14 @@ const STATE_REFUSALS: Readonly<Record<State, readonly [RefusalCode, string]>> = 
   ],
   expired: [
     "approval_expired",
-    "This was not approved and carried out within ten minutes: request a new one.",
+    "No owner approved this within ten minutes, so the request expired: request a new one.",
   ],
 };
+
+const APPLIED_TOO_LATE: (typeof STATE_REFUSALS)[State] = [
+  "approval_expired",
+  "An owner approved this, but the plan was not applied within ten minutes of the request, so the approval expired and nothing was changed: run the command again, and an owner must approve the new request.",
+];
 
 /** Ends up to 50 approvals whose time is over, and returns how many it ended. */
 export async function endExpiredApprovals(tx: Writer, nowMs: number): Promise<number> {

@@ -30,7 +30,7 @@ export const LIVE_EXIT_CODES = [
   "  1: refused or failed",
   "  2: the command line is wrong",
   "  3: an owner refused the approval",
-  "  4: no owner approved within 10 minutes",
+  "  4: no owner approved within 10 minutes, or the approval expired before the command applied the plan",
   "  5: the approval is void, because a side changed meanwhile",
   "With --json, the first line has the approval with its URL, and the last line has the result.",
 ].join("\n");
@@ -43,6 +43,10 @@ const ENDS: Readonly<Partial<Record<State, { code: number; refusal: RefusalCode;
   void: { code: 5, refusal: "approval_void", says: "The approval is void" },
   withdrawn: { code: 5, refusal: "approval_void", says: "The request was withdrawn" },
 };
+
+/** The approval of an owner whose plan the command could not apply in time. Run again, the command requests a new one. */
+const TOO_LATE =
+  "An owner approved, but the approval expired before the command could apply the plan: run the command again for a new approval";
 
 const LOOK_EVERY_MS = 1_000;
 
@@ -100,10 +104,11 @@ export async function carryLive(
   }
 }
 
-function tellEnd({ state, why }: ApprovalView, { url }: Remote, world: World): number {
+function tellEnd({ state, why, decidedBy }: ApprovalView, { url }: Remote, world: World): number {
   const end = ENDS[state];
   if (end === undefined) return 1;
-  world.tell(`${end.says}, and nothing was changed.${why === null ? "" : ` ${plain(why)}`}`);
+  const says = state === "expired" && decidedBy !== null ? TOO_LATE : end.says;
+  world.tell(`${says}, and nothing was changed.${why === null ? "" : ` ${plain(why)}`}`);
   world.tell(writeCodeLine(end.refusal, ["--url", url], world));
   return end.code;
 }
@@ -135,6 +140,9 @@ async function openApproval(url: string, world: World): Promise<string | null> {
     world.tell("No browser is available here: open the address yourself.");
   return folder;
 }
+
+/** The refusals of an approval that ended before its plan was applied. */
+const ENDED: ReadonlySet<RefusalCode> = new Set<RefusalCode>(["version_conflict", "approval_expired"]);
 
 interface Waited {
   approval: ApprovalView;
@@ -236,8 +244,8 @@ class Waiting {
       } catch (error) {
         if (!isAway(error)) {
           if (error instanceof Refusal && error.code === "approval_used") throw await this.#tellLost();
-          if (error instanceof Refusal && error.code === "version_conflict") await this.#look();
-          if (this.#now.state === "void") return { approval: this.#now, done: null };
+          if (error instanceof Refusal && ENDED.has(error.code)) await this.#look();
+          if (ENDS[this.#now.state] !== undefined) return { approval: this.#now, done: null };
           throw error;
         }
         this.#world.tell("The server does not answer now; the command asks again.");

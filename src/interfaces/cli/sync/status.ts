@@ -232,7 +232,9 @@ function tellDifference({ between: [one, other], fields }: Line["differs"][numbe
 function tellChanged({ changed, places }: Line): string[] {
   return Object.entries(changed)
     .filter(([place]) => places[place] !== undefined)
-    .map(([place, { at, ...who }]) => `${place} since ${at.slice(0, 16).replace("T", " ")} by ${formatWho(who)}`);
+    .map(
+      ([place, { at, ...who }]) => `${place} since ${at.slice(0, 16).replace("T", " ")} by ${formatWho(who)}`,
+    );
 }
 
 /** Formats who changed an item. A server of an earlier version sends no name. */

@@ -101,7 +101,11 @@ async function syncLive(
   world: World,
 ): Promise<number> {
   const sent = { ...files, to: "production" };
-  const sides = { source: "the files", into: " of production", pull: "relay pull with a profile of production" };
+  const sides = {
+    source: "the files",
+    into: " of production",
+    pull: "relay pull with a profile of production",
+  };
   const decided = await decidePlan(remote, sent, sides, input, world);
   if (typeof decided === "number") return decided;
   const change = { sent, decided, serviceDir, requireSame: () => requireSameFiles(files, serviceDir) };
