@@ -1,4 +1,5 @@
 /** Facts about a person: id, origin, whether they receive mail, store account tokens and attributes. */
+import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { sayNamed } from "../audit/words.ts";
 import { call, writeQuery } from "../base/api.ts";
@@ -6,6 +7,7 @@ import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { CopyButton } from "../component/copy-button.ts";
+import { PlannedDialog } from "../component/planned-dialog.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Ago } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
@@ -14,8 +16,11 @@ import { TokenList } from "./token-list.ts";
 
 export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): View {
   const { person } = now;
+  const [isChanging, setChanging] = useState(false);
   return html`<div class="card"><div class="fact"><h2>Person</h2><code class="wrap">${person.id}</code>
         <${CopyButton} text=${person.id} label="Copy the person’s id" /></div>
+      <div class="fact"><h2>Address</h2><span class="wrap"><${SafeText} text=${person.email} limit=${100} /></span>
+        <button type="button" class="small" onClick=${() => setChanging(true)}>Change address…</button></div>
       <div class="fact"><h2>Created</h2><span><${Ago} at=${person.createdAt} /></span>
         <span class="quiet wrap">created by <${SafeText} text=${sayNamed(person.createdBy)} limit=${80} /></span></div>
       ${
@@ -28,6 +33,11 @@ export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): V
         <a href=${pagePath(place, "mail") + writeQuery({ person: person.id })}>All mail</a>
         <a href=${pagePath(place, "catalog") + writeQuery({ tab: "receipts", person: person.id })}>All receipts</a>
         <a href=${pagePath(place, "audit-log") + writeQuery({ target: `person:${person.id}` })}>All changes</a></div></div>
+    ${
+      isChanging &&
+      html`<${PlannedDialog} title="Change the address of ${person.email}" path=${apiPath(place, "persons", person.id, "change-address")}
+        field="email" label="New address" act="Change" done="The address is changed." changes=${[apiPath(place, "persons")]} onClose=${() => setChanging(false)} />`
+    }
     <${TokenList} place=${place} now=${now} />
     <${AttributeCard} place=${place} person=${person} />`;
 }

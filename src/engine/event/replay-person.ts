@@ -3,7 +3,13 @@ import { isJsonObject, type JsonObject, parseJson, scalarText } from "../../base
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { compileMap } from "../../rules/relay/live-receiver.ts";
 import { findPersonKey } from "../../rules/trigger/receiver.ts";
-import { findPerson, findPersonByEmail, parseEmailAddress } from "../../shop/people/person.ts";
+import { findPersonByFormerAddress } from "../../shop/people/former-address.ts";
+import {
+  findPerson,
+  findPersonByEmail,
+  type PersonRow,
+  parseEmailAddress,
+} from "../../shop/people/person.ts";
 import { findPersonByToken } from "../../shop/people/person-identifier.ts";
 import type { Reader } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
@@ -41,13 +47,19 @@ export async function findReplayPerson(
   const value = readMapped(again?.payload ?? payload, key);
   if (value === "") return null;
   if (key === "person_id") return await nameId(tx, environmentId, value);
-  const person = await (key === "person_token" ? findPersonByToken : findPersonByEmail)(
-    tx,
-    environmentId,
-    value,
-  );
+  const find = key === "person_token" ? findPersonByToken : findPersonByAddress;
+  const person = await find(tx, environmentId, value);
   if (person !== null) return { id: person.id, name: person.email };
   return key === "person_email" && parseEmailAddress(value) !== null ? { id: "", name: value } : null;
+}
+
+async function findPersonByAddress(
+  tx: Reader,
+  environmentId: number,
+  email: string,
+): Promise<PersonRow | null> {
+  const person = await findPersonByEmail(tx, environmentId, email);
+  return person ?? (await findPersonByFormerAddress(tx, environmentId, email));
 }
 
 function readMapped({ mapped }: JsonObject, name: string): string {

@@ -49,6 +49,7 @@ export function formatCode(code: string): string {
 const CHANGES: Readonly<Record<string, string>> = {
   "person.token_filed": "A store account token was filed",
   "person.merged": "Merged with another person",
+  "person.address_changed": "The address was changed",
   "person.token_removed": "A store account token was taken back",
   "person.mail_stopped": "They take no more event mail",
   "person.mail_allowed": "They take event mail again",

@@ -24,6 +24,7 @@ import { readTimeline } from "../../insight/timeline/timeline.ts";
 import { findMailStop } from "../../platform/mail/mail-stop.ts";
 import { accessView, checkAccess, viewAccess } from "../../shop/people/access-grant.ts";
 import { findBalance } from "../../shop/people/credit.ts";
+import { addressChange, changeAddressManually } from "../../shop/people/former-address.ts";
 import {
   changePersonManually,
   findNamesake,
@@ -223,6 +224,27 @@ export const personRoutes = [
       const done = await merge();
       if (done.merged) await endPersonSessions(tx, done.plan.from);
       return done;
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/persons/:id/change-address",
+    summary:
+      "Changes a person's address; an event that names the former one still finds them. plan shows it and changes nothing.",
+    body: fields({
+      email: Type.String({ description: "the new e-mail address" }),
+      plan: Type.Optional(Type.Boolean({ description: "true: shows the change and changes nothing" })),
+    }),
+    answer: Type.Object({ plan: addressChange, person: personView, changed: Type.Boolean() }),
+    async write(tx, { change, params, body }) {
+      const run = () => changeAddressManually(tx, change, params.id, body.email);
+      if (body.plan !== true) {
+        const { person, ...done } = await run();
+        return { ...done, person: viewPerson(person) };
+      }
+      const { plan } = await rehearse(tx, run);
+      const person = viewPerson(await requirePerson(tx, change.environmentId, params.id));
+      return { plan, person, changed: false };
     },
   }),
   environmentRoute({

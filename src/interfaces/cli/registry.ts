@@ -26,6 +26,7 @@ import { send } from "./events/send.ts";
 import { licenses } from "./licenses.ts";
 import { completion } from "./line/completion.ts";
 import type { Group } from "./line/help.ts";
+import { peopleChangeAddress } from "./people/change-address.ts";
 import { peopleCredits } from "./people/credits.ts";
 import { peopleEnd } from "./people/end.ts";
 import { peopleGrant } from "./people/grant.ts";
@@ -123,6 +124,7 @@ export const GROUPS: readonly Group[] = [
           peopleGrant,
           peopleEnd,
           peopleMerge,
+          peopleChangeAddress,
           peopleCredits,
           peopleSet,
           peopleSuspend,

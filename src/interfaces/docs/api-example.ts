@@ -215,6 +215,10 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "GET {E}/persons/:id": { params: PERSON },
   "GET {E}/persons/:id/story": { params: PERSON },
   "GET {E}/persons/:id/similar": { params: PERSON },
+  "POST {E}/persons/:id/change-address": {
+    params: { id: "$OTHER_PERSON" },
+    body: { email: "new@example.com", plan: true },
+  },
   "POST {E}/persons/:id/merge": {
     params: { id: "$OTHER_PERSON" },
     body: { into: "ada@example.com", plan: true },

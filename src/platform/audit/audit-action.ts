@@ -23,6 +23,7 @@ export const AUDIT_ACTIONS = {
   "person.invited": "A person was created by email address.",
   "person.changed": "A person's status or attributes were changed.",
   "person.erased": "A person was erased.",
+  "person.address_changed": "The address of a person was changed.",
   "person.merged": "Everything of a person was moved to another person.",
   "person.expunged": "The stored events, requests and mails of an erased person were deleted.",
   "person.token_filed": "A store account token was stored for a person.",

@@ -7,7 +7,8 @@
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { Reader, SqlNames, Writer } from "../../store/port.ts";
 import { bytes, defineTable, given, integer, orNull, type RowOf, text } from "../../store/table.ts";
-import { findNamesake, requirePerson, toEmailKey } from "./person.ts";
+import { deleteFormerAddresses, listFormerAddresses } from "./former-address.ts";
+import { findNamesake, findPersonByEmail, requirePerson, toEmailKey } from "./person.ts";
 
 const ERASURE = defineTable({
   name: "erasure",
@@ -81,20 +82,24 @@ export async function erasePerson(
     `SELECT token FROM person_token WHERE person_id = $personId AND environment_id = $environmentId LIMIT $most`,
     { environmentId, personId, most: MAX_SOUGHT_TOKENS },
   );
-  const target: ErasureTarget = { personId, email, namesake, tokens: tokens.map(({ token }) => token), by };
+  const addresses = [{ email, namesake }, ...(await listFormer(tx, environmentId, personId))];
   const last = await tx.get<{ seq: number | null; at: number | null }>(
     `SELECT (SELECT seq FROM event ORDER BY seq DESC LIMIT 1) AS seq,
        (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS at`,
   );
-  await ERASURE.insert(tx, {
-    environmentId,
-    personId,
-    // A digest of the id matches no address, so no event is blocked.
-    emailDigest: digestAddress(sealer, namesake === null ? email : personId),
-    eventSeq: last?.seq ?? 0,
-    target: sealer.seal(JSON.stringify(target), contextOf(environmentId)),
-    erasedAt: Math.max(nowMs, last?.at ?? 0),
-  });
+  for (const address of addresses) {
+    const target: ErasureTarget = { personId, ...address, tokens: tokens.map(({ token }) => token), by };
+    await ERASURE.insert(tx, {
+      environmentId,
+      personId,
+      // A digest of the id matches no address, so no event is blocked.
+      emailDigest: digestAddress(sealer, address.namesake === null ? address.email : personId),
+      eventSeq: last?.seq ?? 0,
+      target: sealer.seal(JSON.stringify(target), contextOf(environmentId)),
+      erasedAt: Math.max(nowMs, last?.at ?? 0),
+    });
+  }
+  await deleteFormerAddresses(tx, personId);
   await tx.run(
     `UPDATE person SET email = NULL, email_key = NULL, status = 'erased', attributes = '{}', updated_at = $nowMs
      WHERE id = $personId AND environment_id = $environmentId`,
@@ -102,6 +107,20 @@ export async function erasePerson(
   );
   await tx.run("DELETE FROM mail_stop WHERE person_id = ?1", personId);
   return { status, namesake };
+}
+
+/** Lists the former addresses of the person. An address that another person has now is redacted only in rows of the erased person. */
+async function listFormer(
+  tx: Reader,
+  environmentId: number,
+  personId: string,
+): Promise<{ email: string; namesake: string | null }[]> {
+  const emails = await listFormerAddresses(tx, personId);
+  const find = async (email: string) => ({
+    email,
+    namesake: (await findPersonByEmail(tx, environmentId, email))?.id ?? null,
+  });
+  return await Promise.all(emails.map(find));
 }
 
 /** Reports whether the event arrived before the address that it names was erased. */

@@ -12,6 +12,7 @@ import { breaksOneLine } from "../../base/text.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../../store/table.ts";
+import { findPersonByFormerAddress } from "./former-address.ts";
 import {
   findPerson,
   findPersonByEmail,
@@ -70,7 +71,10 @@ export async function resolvePersonKey(
   }
 }
 
-/** Resolves an address. A person who existed when the event arrived was not erased since; otherwise the erasures are checked. */
+/**
+ * Resolves an address. A person who existed when the event arrived was not erased since; otherwise the erasures are checked. A former address
+ * finds its person, unless another person had it when the event arrived.
+ */
 async function resolveAddress(
   tx: Writer,
   lookup: PersonKeyLookup,
@@ -80,7 +84,8 @@ async function resolveAddress(
   const person = await findPersonByEmail(tx, environmentId, email);
   if (person !== null && person.createdAt <= event.createdAt) return person;
   if (await isErasedAddress(tx, environmentId, lookup.digestAddress(email), event.seq)) return "erased";
-  return person ?? (await invitePerson(tx, { ...lookup, email })).person;
+  const former = await findPersonByFormerAddress(tx, environmentId, email);
+  return former ?? person ?? (await invitePerson(tx, { ...lookup, email })).person;
 }
 
 const PERSON_TOKEN = defineTable({
