@@ -45,7 +45,7 @@ test("a mail with an unknown result is found by its state, and resent after a co
   await page.getByRole("button", { name: "Send again…" }).click();
   await page.getByText("ada@example.com gets it twice").waitFor();
   await page.getByRole("button", { name: "Send again", exact: true }).click();
-  await page.getByText("The mail to ada@example.com was kept here.").waitFor();
+  await page.getByText("The mail to ada@example.com was stored in the mailbox.").waitFor();
   await page.getByRole("heading", { name: "No mail matches" }).waitFor();
   expect(await running.rows("SELECT state FROM email")).toEqual([{ state: "mailbox" }]);
 });
@@ -115,7 +115,7 @@ test("a mail server is rejected with its reason, then saved without showing the 
   await page.getByRole("checkbox", { name: "Relays send mail" }).click();
   await page.getByText("Mail from relays is on.").waitFor();
   await proof.getByRole("button", { name: "Send a test mail" }).click();
-  await proof.getByText("was kept here").waitFor();
+  await proof.getByText("was stored in the mailbox").waitFor();
 });
 
 test("the pages violate no content policy and log no error", () => {

@@ -120,7 +120,7 @@ test("a replaced plan, and a product that a relay also sells, are announced befo
   await dialog.getByLabel(/^Ref/).fill("inv-13");
   await see.click();
   await dialog.getByText("Their plan pro ends.").waitFor();
-  await dialog.getByText("from now on the plan is billed by you").waitFor();
+  await dialog.getByText("from now on you bill the plan").waitFor();
   await page.keyboard.press("Escape");
   await gone();
   expect((await receipts()).map(({ ref }: { ref: string }) => ref)).toEqual(["inv-12", "pay_7", "pay_1"]);

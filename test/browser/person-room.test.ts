@@ -111,9 +111,9 @@ test("attributes change by name: errors appear at the field, and concurrent chan
 
 test("a suspended person is marked on the page, and Undo reactivates them", async () => {
   await page.getByRole("button", { name: "Suspend" }).click();
-  await page.getByText("they may use nothing of what they have").waitFor();
+  await page.getByText("the person cannot use any access").waitFor();
   await toast.last().getByRole("button", { name: "Undo" }).click();
-  await page.getByText("they may use nothing of what they have").waitFor({ state: "detached" });
+  await page.getByText("the person cannot use any access").waitFor({ state: "detached" });
 });
 
 test("an unknown address shows what would create the person, and its events", async () => {

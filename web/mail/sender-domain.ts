@@ -56,7 +56,7 @@ function Record({ place, domain }: { place: Place; domain: Domain }): View {
     <dl class="dns">
       <${Part} name="Type" value=${record.type} /><${Part} name="Name" value=${record.name} /><${Part} name="Value" value=${record.value} /></dl>
     <div class="form-actions"><button type="button" class=${verified ? "" : "primary"} disabled=${isSending} onClick=${() => void look()}>
-      ${isSending ? "Searching…" : "Look again"}</button>
+      ${isSending ? "Checking…" : "Check again"}</button>
       <span class="quiet">${domain.checkedAt === null ? "Not checked yet." : html`Last checked <${Ago} at=${domain.checkedAt} />.`}</span></div>
     <div role="status">${found !== null && html`<${Notice} kind=${verified ? "good" : "warn"}><${Sentence} text=${found} /><//>`}</div>
     ${verified && isWithoutServer && html`<p><b>Next:</b> <a href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>set the mail server</a> that sends it.</p>`}

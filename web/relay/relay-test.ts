@@ -93,7 +93,7 @@ export function RelayTest({ place, relay, query }: Props): View {
       ${
         !(way === "event" && event === "") &&
         html`<button type="button" class="primary" disabled=${isAsking || (way === "paste" && text.trim() === "")} onClick=${() => void explain()}>
-        ${isAsking ? "Searching…" : shown === null ? "Run test" : "Test again"}</button>`
+        ${isAsking ? "Testing…" : shown === null ? "Run test" : "Test again"}</button>`
       }
       <${SendForReal} place=${place} relay=${relay} way=${way} asked=${asked} />
     </div>
