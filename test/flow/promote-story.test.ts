@@ -99,10 +99,12 @@ describe("relay sync --live", () => {
     expect(await live()).toEqual([]);
     expect((await decide(url, "approve")).approval.state).toBe("approved");
     expect(await run.exited).toBe(0);
-    expect(run.lines().slice(-3)).toEqual([
+    expect(run.lines().slice(-5)).toEqual([
       `Approved by ${EMAIL}.`,
       `The new secrets of orders are in .secrets.json of the service directory, under ${base}/${app}/production.`,
       `2 changes made in ${base}/${app}/production.`,
+      "Not live yet: orders. Show the open steps:",
+      "  relay relays checklist orders --environment production",
     ]);
     const held = JSON.parse(readFileSync(join(laptop, "service", ".secrets.json"), "utf8"));
     const secret = held[`${base}/${app}/production`].orders.receiverSecret;

@@ -129,6 +129,7 @@ export async function queryAll(running: RunningService, statements: RecordedStat
         "/relays",
         "/relays/orders",
         "/relays/orders/funnel",
+        "/relays/orders/checklist",
         "/relays/orders/retry",
         "/relays/orders/versions",
         "/relays/orders/sender",

@@ -130,6 +130,7 @@ export const WORST_CALLS: Record<string, Worst> = {
   "POST /api/approvals/:id/apply": refused(403, "POST", `/api/approvals/${APPROVAL}/apply`, {}),
   "GET {E}/relays/:name": get(`${E}/relays/busy0`),
   "GET {E}/relays/:name/funnel": get(`${E}/relays/busy/funnel`),
+  "GET {E}/relays/:name/checklist": get(`${E}/relays/busy/checklist`),
   "PUT {E}/relays/:name": send("PUT", `${E}/relays/busy0`, {
     definition: { ...manyTemplates, name: "busy0" },
     version: 1,

@@ -129,6 +129,7 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "records show": [records],
   "relays delete": [relayAt(), "Delete…"],
   "relays end-overlap": [SECRETS],
+  "relays checklist": [relayAt()],
   "relays funnel": [relayAt()],
   "relays history": [relayAt("history", "History")],
   "relays list": [at("Relays", "relays")],

@@ -3,6 +3,7 @@ import { Type } from "typebox";
 import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, oneOf } from "../../base/schema.ts";
+import { showChecklist } from "../../insight/overview/checklist.ts";
 import {
   type ApprovalView,
   approvalView,
@@ -20,7 +21,7 @@ import {
   withdrawApproval,
 } from "../../operator/sync/approval.ts";
 import { readEnvironmentFiles, requirePlan } from "../../operator/sync/environment-files.ts";
-import { appliedView, type Files, findRefusal } from "../../operator/sync/plan.ts";
+import { appliedView, type EntryView, type Files, findRefusal } from "../../operator/sync/plan.ts";
 import { applyPlan } from "../../operator/sync/plan-apply.ts";
 import {
   type Environment,
@@ -28,6 +29,7 @@ import {
   requireEnvironment,
 } from "../../platform/account/environment.ts";
 import type { Change } from "../../platform/audit/audit.ts";
+import { findRelay, receiverUrl } from "../../rules/relay/relay.ts";
 import { callerOf, requireApprover } from "../http/admission.ts";
 import { type Caller, callerRoute } from "../http/caller-route.ts";
 import { dashboardOrigin } from "../http/cookie.ts";
@@ -184,7 +186,8 @@ export const approvalRoutes = [
           await useApproval(tx, now, { environmentId: target.id, by, nowMs }, carried.changes);
           return carried;
         });
-        return { ...viewCarried(done, []), secrets: done.secrets };
+        const notLive = await listNotLive(deps, target, done.entries);
+        return { ...viewCarried(done, []), secrets: done.secrets, notLive };
       } catch (error) {
         // An approval that expired meanwhile is not void: no side changed.
         if (error instanceof Refusal && error.code === "approval_expired") await settleTime(call, row);
@@ -194,6 +197,24 @@ export const approvalRoutes = [
     },
   }),
 ];
+
+/** Lists the relays of the plan that have an open step on their checklist. */
+async function listNotLive(
+  { store, baseUrl }: HttpDeps,
+  target: Environment,
+  entries: readonly EntryView[],
+): Promise<string[]> {
+  const names: string[] = [];
+  for (const { kind, name, state } of entries) {
+    if (kind !== "relay" || state === "unchanged" || state === "only_there" || state === "not_carried")
+      continue;
+    const relay = await store.read((tx) => findRelay(tx, target.id, name));
+    if (relay === null) continue;
+    const { left } = await showChecklist(store, target, relay, receiverUrl(baseUrl(), target.appId, name));
+    if (left > 0) names.push(name);
+  }
+  return names;
+}
 
 /** Approves in the transaction that finds both sides unchanged since they were shown. Otherwise the approval becomes void. */
 async function approve(call: Asking, row: Approval, change: Change): Promise<void> {

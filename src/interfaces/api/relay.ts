@@ -10,12 +10,13 @@ import { countRetries, retriesView, retryRelayNow, triedView } from "../../engin
 import { findSecretUse } from "../../engine/health/shared-health.ts";
 import { findManyRemembered, rememberedView } from "../../engine/receiver/signature-memory.ts";
 import { recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
+import { checklistView, showChecklist } from "../../insight/overview/checklist.ts";
 import { funnelView, showFunnel } from "../../insight/overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../../insight/overview/health.ts";
 import { simulateRelay } from "../../insight/simulate/simulate.ts";
 import { simulateInput, simulationView } from "../../insight/simulate/step.ts";
 import { checkDefinition, warnOwnHost } from "../../rules/relay/definition.ts";
-import { requireRelay } from "../../rules/relay/relay.ts";
+import { receiverUrl, requireRelay } from "../../rules/relay/relay.ts";
 import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
 import {
   checkSellers,
@@ -204,6 +205,19 @@ export const relayRoutes = [
       await deps.writeRecentRequests();
       const relay = await deps.store.read((tx) => requireRelay(tx, environmentId, params.name));
       return { funnel: await showFunnel(deps.store, { environmentId, clock: deps.clock }, relay) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/relays/:name/checklist",
+    summary:
+      "Lists the steps until the relay handles its first real event: URL, event types, secret, first verified request, first event done.",
+    answer: Type.Object({ checklist: checklistView }),
+    async handle({ deps, environment, params }) {
+      await deps.writeRecentRequests();
+      const relay = await deps.store.read((tx) => requireRelay(tx, environment.id, params.name));
+      const url = receiverUrl(deps.baseUrl(), environment.appId, relay.name);
+      return { checklist: await showChecklist(deps.store, environment, relay, url) };
     },
   }),
   environmentRoute({

@@ -19,7 +19,8 @@ const GROUPS = {
   problems: "list",
   receipts: "list|record|refund|move",
   records: "list|show|set|delete",
-  relays: "list|show|funnel|pause|resume|retry|delete|history|restore|rotate-secret|set-secret|end-overlap",
+  relays:
+    "list|show|funnel|checklist|pause|resume|retry|delete|history|restore|rotate-secret|set-secret|end-overlap",
   replays: "start|list|stop",
   requests: "list|show|tail",
   settings: "get|set",

@@ -38,7 +38,14 @@ import { peopleSet } from "./people/set.ts";
 import { peopleActivate, peopleSuspend } from "./people/suspend.ts";
 import { peopleAddToken, peopleRemoveToken } from "./people/token.ts";
 import { relaysDelete } from "./relays/delete.ts";
-import { relaysFunnel, relaysList, relaysPause, relaysResume, relaysShow } from "./relays/relays.ts";
+import {
+  relaysChecklist,
+  relaysFunnel,
+  relaysList,
+  relaysPause,
+  relaysResume,
+  relaysShow,
+} from "./relays/relays.ts";
 import { relaysEndOverlap, relaysRotateSecret, relaysSetSecret } from "./relays/secrets.ts";
 import { relaysHistory, relaysRestore } from "./relays/versions.ts";
 import { adminCreate, adminList, adminRemove, adminReset, adminSignOut } from "./server/admin.ts";
@@ -82,6 +89,7 @@ export const GROUPS: readonly Group[] = [
           relaysList,
           relaysShow,
           relaysFunnel,
+          relaysChecklist,
           relaysPause,
           relaysResume,
           relaysRetry,

@@ -119,6 +119,7 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "POST {E}/relays/validate": { body: { definition: { ...EXAMPLE_RELAY, name: "Sign ups" } } },
   "GET {E}/relays/:name": { params: NOBODY },
   "GET {E}/relays/:name/funnel": { params: NOBODY },
+  "GET {E}/relays/:name/checklist": { params: NOBODY },
   "PUT {E}/relays/:name": {
     params: NOBODY,
     body: { definition: { ...EXAMPLE_RELAY, name: "orders" }, version: 1 },

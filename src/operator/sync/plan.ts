@@ -95,6 +95,8 @@ export const appliedView = Type.Object({
       signingSecret: Type.Optional(Type.String()),
     }),
   ),
+  /** The relays of production that this plan created or changed and that have no real event that is done; absent for other environments. */
+  notLive: Type.Optional(Type.Array(Type.String())),
 });
 
 export type PlanPreview = Static<typeof planView>;

@@ -61,13 +61,13 @@ interface SecretInput {
 }
 
 /** The kind of secret that the receiver needs. null: the relay is no receiver, or its scheme no longer exists. */
-function secretNeedOf(definition: Pick<Definition, "trigger">): SecretNeed | null {
+export function secretNeedOf(definition: Pick<Definition, "trigger">): SecretNeed | null {
   const verify = verifyOf(definition);
   return verify === null ? null : (bindScheme(verify)?.secretNeed() ?? null);
 }
 
 /** Finds the provider that makes the secret itself, so that a generated one would verify nothing. */
-function findIssuer({ trigger }: Pick<Definition, "trigger">): string | null {
+export function findSecretIssuer({ trigger }: Pick<Definition, "trigger">): string | null {
   if (trigger.kind !== "receiver") return null;
   const source = findSecretSource(trigger);
   return source?.secret.from === "sender" ? source.title : null;
@@ -81,7 +81,7 @@ export function makeFirstSecret(making: SecretInput, value: string | null): Made
   if (value !== null) return makeNextSecret(making, value);
   switch (secretNeedOf(making.definition)) {
     case "shared":
-      return making.isLocal || findIssuer(making.definition) === null
+      return making.isLocal || findSecretIssuer(making.definition) === null
         ? mintSecret(making)
         : { columns: NO_SECRET, minted: null };
     case "processor":
@@ -111,7 +111,7 @@ export function makeNextSecret(making: SecretInput, value: string | null): MadeS
     );
   }
   if (value !== null) return { columns: sealPasted(making, verify, value), minted: null };
-  const issuer = findIssuer(making.definition);
+  const issuer = findSecretIssuer(making.definition);
   if (need === "shared" && issuer !== null && !making.isLocal) {
     throw new Refusal(
       "provider_secret_required",
@@ -141,7 +141,7 @@ function canKeepSecret(row: RelayRow, after: Definition, sealer: Sealer): boolea
   if (need === null) return row.secretKind === "none";
   if (need === "processor") return row.secretKind === "processor";
   if (row.secret === null)
-    return row.secretKind === "none" && (need === "public_key" || findIssuer(after) !== null);
+    return row.secretKind === "none" && (need === "public_key" || findSecretIssuer(after) !== null);
   if ((need === "public_key") !== (row.secretKind === "public_key")) return false;
   const [was, is] = [verifyOf(row.definition), verifyOf(after)];
   if (is === null) return false;

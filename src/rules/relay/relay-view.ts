@@ -8,7 +8,7 @@ import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { DAY_MS } from "../../base/limit.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
 import { oneOf, savedFile, time, timeOrNull, warningView } from "../../base/schema.ts";
-import type { Environment } from "../../platform/account/environment.ts";
+import { type Environment, isLocalEnvironment } from "../../platform/account/environment.ts";
 import { listOpenProblemsOfTarget } from "../../platform/audit/problem.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import { pageByName } from "../../store/index-scan.ts";
@@ -20,6 +20,7 @@ import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
 import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
 import { listRelayProblems } from "./relay-problem.ts";
+import { findSecretIssuer } from "./relay-secret.ts";
 
 /** The states of the events of the last 24 hours. */
 const relayCounts = Type.Object({
@@ -67,12 +68,13 @@ export const relayView = Type.Object({
   definition: Type.Unsafe<Definition>(Type.Unknown()),
   createdAt: time,
   updatedAt: time,
-  /** `previousUntil`: the previous secret is valid until then. */
+  /** `previousUntil`: the previous secret is valid until then. `issuedBy`: the provider that makes the secret, so that you can only paste it. */
   secret: Type.Object({
     kind: oneOf(["minted", "pasted", "public_key", "processor", "none"]),
     fingerprint: Type.Optional(Type.String()),
     setAt: timeOrNull,
     previousUntil: Type.Optional(time),
+    issuedBy: Type.Optional(Type.String()),
   }),
   /** The secret of a relay with a call_url; absent for others. */
   signingSecret: Type.Optional(Type.Object({ setAt: time })),
@@ -218,11 +220,13 @@ function showSecret({ environment, nowMs }: ViewContext, row: RelayRow): RelayVi
   const isProcessor = row.secretKind === "processor";
   const fingerprint = isProcessor ? environment.processorSecretFingerprint : row.secretFingerprint;
   const setAt = isProcessor ? environment.processorSecretSetAt : row.secretSetAt;
+  const issuer = isLocalEnvironment(environment) ? null : findSecretIssuer(row.definition);
   return {
     kind: row.secretKind,
     ...(fingerprint === null ? {} : { fingerprint }),
     setAt: toIsoOrNull(setAt),
     ...(overlaps(row, nowMs) ? { previousUntil: toIso(row.previousSecretUntil) } : {}),
+    ...(issuer === null ? {} : { issuedBy: issuer }),
   };
 }
 

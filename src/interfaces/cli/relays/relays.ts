@@ -14,13 +14,14 @@ import type { World } from "../io.ts";
 import { BASE_URL } from "../service-option.ts";
 import { LIMIT, readLimit } from "../terminal/listing.ts";
 import { sayList, saySheet } from "../terminal/terminal.ts";
-import { listRelays, readRelayFunnel, readRelayStory, setRelayState } from "./request.ts";
+import { listRelays, readRelayChecklist, readRelayFunnel, readRelayStory, setRelayState } from "./request.ts";
 import {
   type RelayStory,
   sayCounts,
   stateOf,
   toneOfHealth,
   toneOfState,
+  writeChecklist,
   writeFunnel,
   writeStory,
 } from "./text.ts";
@@ -97,6 +98,26 @@ export const relaysFunnel: Command = {
     const { funnel } = await withApi("read", input, world, (api) => readRelayFunnel(api, name));
     if (input.on("json")) return world.say(writeJson(funnel, 2));
     await saySheet(input, world, writeFunnel(funnel));
+  },
+};
+
+export const relaysChecklist: Command = {
+  words: ["relays", "checklist"],
+  summary: "show the steps until a relay works live",
+  details:
+    "The list has the receiver URL, the event types, the secret, the first verified request and the first real event that is done. A step is done when Relay sees its result. A test event marks no step as done.\nExit codes:\n  0: every step is done\n  1: refused or failed\n  3: a step is left",
+  arguments: [NAME],
+  options: OF_RELAY,
+  examples: [
+    "relay relays checklist checkout-completed",
+    "relay relays checklist checkout-completed --environment production --json",
+  ],
+  async run(input, world) {
+    const name = input.first();
+    const { checklist } = await withApi("read", input, world, (api) => readRelayChecklist(api, name));
+    if (input.on("json")) world.say(writeJson(checklist, 2));
+    else await saySheet(input, world, writeChecklist(checklist));
+    return checklist.left === 0 ? 0 : 3;
   },
 };
 

@@ -1,6 +1,7 @@
 /** Requests about relays that several commands make. */
 import type { Warning } from "../../../base/refusal.ts";
 import type { RecentRequestView } from "../../../engine/receiver/request.ts";
+import type { ChecklistView } from "../../../insight/overview/checklist.ts";
 import type { FunnelView } from "../../../insight/overview/funnel.ts";
 import type { ListedRelayView } from "../../../insight/overview/health.ts";
 import type { ProblemView } from "../../../platform/audit/problem.ts";
@@ -44,6 +45,10 @@ export async function readRelayStory(api: Api, name: string): Promise<RelayStory
 
 export function readRelayFunnel(api: Api, name: string): Promise<{ funnel: FunnelView }> {
   return api.request("GET", `${pathOf(name)}/funnel`);
+}
+
+export function readRelayChecklist(api: Api, name: string): Promise<{ checklist: ChecklistView }> {
+  return api.request("GET", `${pathOf(name)}/checklist`);
 }
 
 export async function setRelayState(

@@ -4,6 +4,7 @@ import { findMeaning } from "../../../base/code/code.ts";
 import type { Warning } from "../../../base/refusal.ts";
 import { plain } from "../../../base/text.ts";
 import type { RecentRequestView } from "../../../engine/receiver/request.ts";
+import type { ChecklistView } from "../../../insight/overview/checklist.ts";
 import type { FunnelView } from "../../../insight/overview/funnel.ts";
 import type { HealthView, ListedRelayView } from "../../../insight/overview/health.ts";
 import type { RelayItem, RelayView } from "../../../rules/relay/relay-view.ts";
@@ -105,6 +106,21 @@ export function writeFunnel({ relay, boxes, approximate, callsSince, message }: 
           `Relay knows the requests without an event since ${callsSince} only, so there were at least as many.`,
         ];
   return [`${plain(relay)}, last 24 hours`, ...lines, plain(message), ...kept];
+}
+
+/** Formats the checklist: a line for each step, and what to do below each open one. */
+export function writeChecklist({ relay, steps, left, eventTypes }: ChecklistView): string[] {
+  const lines = steps.flatMap(({ step, title, done, todo }) => [
+    `  [${done ? "x" : " "}] ${plain(title)}`,
+    ...(todo === null ? [] : [`      ${plain(todo)}`]),
+    ...(step === "event_types" && !done
+      ? eventTypes.map(
+          ({ type, meaning }) => `      - ${plain(type)}${meaning === null ? "" : `: ${plain(meaning)}`}`,
+        )
+      : []),
+  ]);
+  const rest = left === 0 ? "every step is done" : left === 1 ? "1 step is left" : `${left} steps are left`;
+  return [`${plain(relay)}: ${rest}`, ...lines];
 }
 
 type Stop = FunnelView["boxes"][number]["stops"][number];
