@@ -42,6 +42,26 @@ for (const [sender, verify, unsigned] of SENDERS)
     expect(json.event.cameBy).toBe("test");
   });
 
+const BODY = { scheme: "signature", header: "x-signature", signedPayload: "{body}", encoding: "hex" };
+const GITHUB = { ...BODY, header: "X-Hub-Signature-256", signatureKey: "sha256" };
+const ADYEN = "notificationItems.0.NotificationRequestItem";
+const WITHOUT_ID: [sender: string, trigger: object, secret?: string][] = [
+  ["an unknown sender", receiver(BODY, { map: { text: "text" } })],
+  ["a sender of lists", receiver(BODY, { map: { text: "0.text" } })],
+  ["a sender of forms", receiver({ ...BODY, signedPayload: "{url}{params}" }, { map: { text: "text" } })],
+  ["GitHub", receiver(GITHUB, { map: { event_type: "action", text: "repository.full_name" } })],
+  [
+    "Adyen",
+    receiver({ scheme: "adyen" }, { map: { text: `${ADYEN}.eventCode`, payment: `${ADYEN}.pspReference` } }),
+    "4b1f9c02d7e85a6330c9f1a4e2b7d86059ac13ef7d204b86c5e9317fa0628bd4",
+  ],
+];
+for (const [sender, trigger, secret = SECRET] of WITHOUT_ID)
+  test(`${sender} has no event id: each example is a new event`, async () => {
+    await make(api.E, trigger, { secret });
+    expect([(await send()).json.outcome, (await send()).json.outcome]).toEqual(["new", "new"]);
+  });
+
 test("a custom body works, a repeat is a duplicate, and a body that when ignores is not stored", async () => {
   await make(api.E, receiver({ scheme: "hooks" }, { map: { event_id: "id", event_type: "type" }, when: { event_type: "paid" } }), { secret: SECRET });
   const body = '{"id":"evt_1","type":"paid"}';

@@ -70,10 +70,13 @@ describe("a sample event", () => {
   const sampleOf = async (trigger: ReceiverTrigger, person: string | null = null) =>
     JSON.parse(Buffer.from((await makeSampleEvent(trigger, person)).body).toString());
 
-  test("is the sender's example with a new id, so that it can be sent twice", async () => {
+  test("is the sender's example with a new event id and payment id, so that it can be sent twice", async () => {
     const [one, other] = await Promise.all([1, 2].map(() => sampleOf(triggerOf("paddle"))));
-    expect({ json: { ...one, event_id: "" } }).toEqual({ json: { ...paddleExample(), event_id: "" } });
+    const example = JSON.parse(JSON.stringify(paddleExample()));
+    const data = { ...one.data, id: example.data.id };
+    expect({ ...one, data, event_id: "" }).toEqual({ ...example, event_id: "" });
     expect(one.event_id).not.toBe(other.event_id);
+    expect(one.data.id).not.toBe(other.data.id);
   });
 
   test("has the person who is asked for, and keeps a number as a number", async () => {

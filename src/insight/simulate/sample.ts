@@ -2,11 +2,12 @@
  * Makes examples of what starts a relay, and stores nothing.
  * An event looks as its provider would send it. The known sender's example is used where it has every value that the relay reads. Otherwise the
  * definition gives the body: every mapped path has a value, `when` matches, and ids are fresh.
+ * Two examples are never duplicates: without a mapped event id, the body has an added field with a fresh value.
  * A record has an example value in every field, and `where` matches.
  */
 import { randomBytes } from "node:crypto";
 import { toIso } from "../../base/clock.ts";
-import { type Json, type JsonObject, writeJson } from "../../base/json.ts";
+import { type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { showChoices, showText } from "../../base/shape.ts";
 import { exampleFor } from "../../rules/senders/sender-start.ts";
@@ -20,9 +21,12 @@ export interface SampleEvent {
   contentType: string;
 }
 
+const FORM = "application/x-www-form-urlencoded";
 const SAMPLE_EMAIL = "ada@example.com";
 const NUMBERS = /amount|total|price|quantity|count|credits|cents/i;
 const IDS = /(^|_)(id|ref|order|payment|invoice|charge|transaction|number)$/i;
+/** The field that makes an example unique. */
+const UNIQUE_FIELD = "relay_test";
 /** An index above this becomes the key of an object, which a path reads in the same way. */
 const MAX_LIST = 20;
 const MAX_SHOWN_CHOICES = 4;
@@ -30,6 +34,24 @@ const SAMPLE_DAY_MS = Date.UTC(2026, 0, 15);
 
 /** Makes an event for `person`, or for a sample person where that is null. Throws `invalid_definition` where no body can match `when`. */
 export async function makeSampleEvent(trigger: ReceiverTrigger, person: string | null): Promise<SampleEvent> {
+  const sample = await makeExample(trigger, person);
+  return Object.hasOwn(trigger.map, "event_id") ? sample : makeUnique(sample);
+}
+
+/** Adds a field with a fresh value. Relay compares the bodies of events without an id. */
+function makeUnique({ body, contentType }: SampleEvent): SampleEvent {
+  const text = Buffer.from(body).toString("utf8");
+  const unique = { [UNIQUE_FIELD]: fresh("test") };
+  if (contentType === FORM) {
+    const form = new URLSearchParams([...new URLSearchParams(text), ...Object.entries(unique)]);
+    return { body: Buffer.from(form.toString()), contentType };
+  }
+  const root = parseJson(text);
+  const marked = Array.isArray(root) ? [...root, unique] : { ...(root as JsonObject), ...unique };
+  return { body: Buffer.from(writeJson(marked)), contentType };
+}
+
+async function makeExample(trigger: ReceiverTrigger, person: string | null): Promise<SampleEvent> {
   const wanted = readWanted(trigger);
   const { recogniseSender } = await import("../../rules/senders/registry.ts");
   const sender = recogniseSender(trigger);
@@ -42,7 +64,7 @@ export async function makeSampleEvent(trigger: ReceiverTrigger, person: string |
   });
   if (signsForm(trigger)) {
     const form = new URLSearchParams(values.map(([path, value]) => [path, String(value)]));
-    return { body: Buffer.from(form.toString()), contentType: "application/x-www-form-urlencoded" };
+    return { body: Buffer.from(form.toString()), contentType: FORM };
   }
   // Values for `when` are set last, so that no other value replaces them.
   const needed = new Set(Object.keys(trigger.when ?? {}).map((name) => trigger.map[name]));

@@ -9,6 +9,9 @@ import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { bindScheme } from "../verify/registry.ts";
 import type { Sender, SenderExample } from "./sender.ts";
 
+/** Mapped names of a payment. A second payment with the same id would have no effect. */
+const PAYMENT = /^(order|payment|invoice|charge|transaction)(_id|_ref|_number)?$/;
+
 /** Makes a definition that only writes the mapped fields as a record. Nothing acts on a person until the owner adds such an action. */
 export function startDefinition(sender: Sender, name: string = sender.name): JsonObject {
   const { verify, map, when } = sender;
@@ -63,7 +66,7 @@ export function startSteps(sender: Sender): string[] {
 }
 
 /**
- * Makes the example as a body with a new event id, so that it is no duplicate, and with the person if one is given. null: the trigger reads a
+ * Makes the example as a body with new ids of event and payment, so that it is no duplicate, and with the person if one is given. null: the trigger reads a
  * field that the example does not have, or does not match it.
  */
 export function exampleFor(
@@ -79,7 +82,8 @@ export function exampleFor(
     if (found === undefined) return null;
     const wanted = trigger.when?.[name];
     if (wanted !== undefined && ![wanted].flat().includes(scalarText(found) ?? "")) return null;
-    if (name === "event_id") value = replaceAt(value, text.split("."), newIdLike(found));
+    const isPayment = PAYMENT.test(name) && wanted === undefined && scalarText(found) !== null;
+    if (name === "event_id" || isPayment) value = replaceAt(value, text.split("."), newIdLike(found));
     else if (name.startsWith("person_") && person !== null) value = replaceAt(value, text.split("."), person);
   }
   return exampleBody(
