@@ -59,7 +59,7 @@ async function outcomesOf(definition: Record<string, unknown>, id: string, value
 const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Promise<unknown>; comes: unknown }[] = [
   {
     what: "a person's address",
-    holds: ["person.email_key", "person_code.email_key", "owner.email"],
+    holds: ["person.email_key", "former_address.email_key", "person_code.email_key", "owner.email"],
     give: async () => {
       const local = letters(MAX_EMAIL_LOCAL_CHARS);
       const labels = [63, 63, 57].map(letters).join(".");

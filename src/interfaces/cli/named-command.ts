@@ -15,7 +15,7 @@ const GROUPS = {
   files: "list|upload|download|delete",
   keys: "create|list|revoke",
   people:
-    "list|show|invite|grant|end|credits|set|suspend|activate|add-token|remove-token|stop-mail|allow-mail",
+    "list|show|invite|grant|end|merge|change-address|credits|set|suspend|activate|add-token|remove-token|stop-mail|allow-mail",
   problems: "list",
   receipts: "list|record|refund|move",
   records: "list|show|set|delete",

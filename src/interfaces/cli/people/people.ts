@@ -91,7 +91,7 @@ export const peopleShow: Command = {
     if (input.on("json")) return;
     for (const { email, purchase } of shown.similar)
       world.tell(
-        `Similar: ${email} bought ${purchase.item} at ${purchase.createdAt}. relay receipts move ${purchase.ref} ${shown.person.email} moves it here.`,
+        `Similar: ${email} bought ${purchase.item} at ${purchase.createdAt}. To move the purchase here, run relay receipts move ${purchase.ref} ${shown.person.email}.`,
       );
     const ill = shown.story.find(
       ({ kind, look }) => kind === "event" && (look === "failed" || look === "dead"),
