@@ -63,7 +63,8 @@ export const LIMIT_WORDS: Readonly<Record<keyof RaisableLimits, LimitWords>> = {
   },
   syncChangesPerMinute: {
     variable: "RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE",
-    counts: "Changes that syncs make in development, in a minute.",
+    counts:
+      "Changes that syncs make in development, in a minute. The first sync into an empty environment does not count.",
     hit: "Relay rejects the sync and says from when it works again.",
   },
   clientWritesPerPersonPerMinute: {

@@ -63,8 +63,8 @@ export const RUN_AUDIT_RETENTION_MS = 90 * DAY_MS;
 export const EMAIL_RETENTION_MS = 90 * DAY_MS;
 export const SIGNATURE_MEMORY_AFTER_DELETE_MS = DAY_MS;
 export const CAP_WINDOW_MS = MINUTE_MS;
-/** The most changes in one plan that an owner approves, because a plan is one transaction. */
-export const MAX_APPROVED_CHANGES = 300;
+/** The most changes in one plan that an owner approves or that fills an empty environment, because a plan is one transaction. */
+export const MAX_LARGE_PLAN_CHANGES = 300;
 /** The most rejected, ignored and duplicate requests that are stored for an environment. New ones replace the oldest. */
 export const MAX_RECENT_CALLS = 1_000;
 /** The longest overlap period after the rotation of a receiver secret. */

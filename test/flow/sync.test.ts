@@ -226,19 +226,36 @@ describe("an apply", () => {
   test("takes up to 30 changes per minute, all of a plan or none, and a failed apply takes none", async () => {
     await using api = await startApi({ limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 100 } });
     const relays = (count: number) => Array.from({ length: count }, (_, at) => receiver(`relay${at}`));
-    const tooMany = await plan(api, { relays: relays(31) });
+    // The first sync into an empty environment does not count.
+    expect((await sync(api, { relays: relays(1) })).status).toBe(200);
+    const tooMany = await plan(api, { relays: relays(32) });
     expect(tooMany.json.refusal.code).toBe("sync_capped");
     expect(tooMany.json.refusal.message).toContain("RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE");
-    expect((await sync(api, { relays: relays(31) })).json.code).toBe("sync_capped");
-    expect((await sync(api, { relays: relays(20) })).status).toBe(200);
-    const capped = await sync(api, { relays: relays(31) });
+    expect((await sync(api, { relays: relays(32) })).json.code).toBe("sync_capped");
+    expect((await sync(api, { relays: relays(21) })).status).toBe(200);
+    const capped = await sync(api, { relays: relays(32) });
     expect([capped.status, capped.json.code]).toEqual([429, "sync_capped"]);
     expect(capped.json.message).toContain("10 are left");
     expect((await apply(api, { relays: relays(25), plan: "pln_other" })).json.code).toBe("version_conflict");
-    expect((await sync(api, { relays: relays(30) })).status).toBe(200);
+    expect((await sync(api, { relays: relays(31) })).status).toBe(200);
     expect((await sync(api, { relays: [receiver("relay0", { when: { event_id: "a" } })] })).status).toBe(429);
     await api.clock.advance(60_000);
-    expect((await sync(api, { relays: relays(31) })).status).toBe(200);
+    expect((await sync(api, { relays: relays(32) })).status).toBe(200);
+  });
+
+  test("takes up to 300 changes into an empty environment, and then counts again", async () => {
+    await using api = await startApi({ limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 500 } });
+    const relays = (count: number) => Array.from({ length: count }, (_, at) => receiver(`relay${at}`));
+    const catalog = { access: Object.fromEntries(Array.from({ length: 301 }, (_, at) => [`slug${at}`, {}])) };
+    const tooMany = await plan(api, { relays: [], catalog });
+    expect(tooMany.json.refusal).toMatchObject({
+      code: "sync_capped",
+      message: expect.stringContaining("the first sync into an empty environment may make 300"),
+    });
+    expect((await plan(api, { relays: relays(40) })).json.refusal).toBeNull();
+    expect((await sync(api, { relays: relays(40) })).json.changes).toBe(40);
+    expect((await sync(api, { relays: relays(71) })).json.code).toBe("sync_capped");
+    expect((await sync(api, { relays: relays(70) })).status).toBe(200);
   });
 
   test("saves relays in any necessary order, and reuses the slot of a pruned relay", async () => {

@@ -362,6 +362,9 @@ test("changes by syncs count for every node, survive a restart, and do not count
   await using opened = await openTestStore();
   const { store, clock } = opened;
   const { id } = await opened.environment("development");
+  await store.write("dashboard", (tx) =>
+    tx.run("INSERT INTO synced (environment_id, target, content, synced_at) VALUES (?1, 'relay:one', '{}', 1)", id),
+  );
   const take = (changes: number, isUndone = false) =>
     store
       .write("dashboard", async (tx) => {

@@ -56,9 +56,9 @@ export const approvalRoutes = [
     async handle(call) {
       const { deps, body, request, source, by, nowMs } = call;
       const target = await findTarget(call, { ...body, to: "production" });
-      const { told, warnings, sent } = await tellWanted(call, target, body);
+      const { told, warnings, sent, most } = await tellWanted(call, target, body);
       if (told.plan !== body.plan) throw refuseMoved(told.plan);
-      const refused = deps.syncCap.rejectTooLarge(told.changes, target) ?? findRefusal(told);
+      const refused = deps.syncCap.rejectTooLarge(told.changes, target, most) ?? findRefusal(told);
       if (refused !== null) throw new Refusal(refused.code, refused.message);
       if (told.changes === 0)
         throw new Refusal(

@@ -66,8 +66,8 @@ export const syncRoutes = [
     answer: planView,
     async handle(call) {
       const target = await findTarget(call, call.body);
-      const { told, warnings } = await tellWanted(call, target, call.body);
-      const tooLarge = call.deps.syncCap.rejectTooLarge(told.changes, target);
+      const { told, warnings, most } = await tellWanted(call, target, call.body);
+      const tooLarge = call.deps.syncCap.rejectTooLarge(told.changes, target, most);
       const refusal = tooLarge === null ? null : { code: tooLarge.code, message: tooLarge.message };
       return { ...viewCarried(told, warnings), refusal };
     },
@@ -131,13 +131,9 @@ export async function tellWanted(call: WantedCall, target: Environment, body: Wa
   const { files, warnings, sent } = await readWanted(call, body);
   const wish = { files, replacesEdited: body.replaceEdited === true };
   const { store, syncCap } = call.deps;
-  const told = await previewPlan(
-    store,
-    { ...relayContext(call), environment: target },
-    wish,
-    syncCap.most(target),
-  );
-  return { told, warnings, sent };
+  const most = await store.read((tx) => syncCap.findMost(tx, target));
+  const told = await previewPlan(store, { ...relayContext(call), environment: target }, wish, most);
+  return { told, warnings, sent, most };
 }
 
 /** Reads the files to sync: those in the body, or the current state of development. */

@@ -88,7 +88,7 @@ const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
     MAX_PROBLEMS: "Problems that an answer lists.",
     MAX_PIPELINED_REQUESTS:
       "Requests that arrive together on one connection and are answered; then the service closes the connection.",
-    MAX_APPROVED_CHANGES: "Changes of one plan that an owner approves.",
+    MAX_LARGE_PLAN_CHANGES: "Changes of one plan that an owner approves, or that fills an empty environment.",
     APPROVALS_PER_MINUTE: "Approvals asked for in a minute, of an environment.",
     APPROVAL_LIFE_MS: "How long an approval waits.",
     APPROVAL_RETENTION_MS: "How long an approval's page can be looked at.",

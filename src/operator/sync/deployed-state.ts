@@ -91,6 +91,11 @@ export async function listDeployedState(
   return { items, next: taken < places.length && last !== undefined ? makeCursor(last) : null };
 }
 
+/** Reports whether the environment has no item that files can define, and never had one that a sync remembers. */
+export async function isEmptyEnvironment(tx: Reader, environmentId: number): Promise<boolean> {
+  return (await listTargets(tx, environmentId, null, 1)).length === 0;
+}
+
 /** Lists `relay:checkout`, … `gone:relay:invoice`, after the cursor. */
 async function listTargets(
   tx: Reader,

@@ -1,14 +1,15 @@
 /**
- * Limits the changes of a plan. Development's syncs, which need no approval, have a limit for each minute. An owner approves a change of
- * production, so the first promote may be large. The transaction of a plan takes its changes together, so an undone plan takes none and
+ * Limits the changes of a plan. Development's syncs, which need no approval, have a limit for each minute, except for the sync that fills an
+ * empty environment. An owner approves a change of production, so the first promote may be large. The transaction of a plan takes its changes together, so an undone plan takes none and
  * every node counts the same.
  */
 
-import { CAP_WINDOW_MS, MAX_APPROVED_CHANGES } from "../../base/limit.ts";
+import { CAP_WINDOW_MS, MAX_LARGE_PLAN_CHANGES } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import type { Environment } from "../../platform/account/environment.ts";
-import type { Writer } from "../../store/port.ts";
+import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer } from "../../store/table.ts";
+import { isEmptyEnvironment } from "./deployed-state.ts";
 import type { ChangeCap } from "./plan-apply.ts";
 
 type Target = Pick<Environment, "id" | "name">;
@@ -24,6 +25,11 @@ const SYNC_MINUTE = defineTable({
   },
 });
 
+/** Reports whether a plan may be large: an owner approves each plan of production, and the first sync fills an empty environment. */
+async function mayBeLarge(tx: Reader, { id, name }: Target): Promise<boolean> {
+  return name === "production" || (await isEmptyEnvironment(tx, id));
+}
+
 export class SyncCap {
   readonly #limit: number;
 
@@ -31,18 +37,18 @@ export class SyncCap {
     this.#limit = limit;
   }
 
-  /** The most changes of one plan. */
-  most({ name }: Pick<Target, "name">): number {
-    return name === "production" ? Math.max(MAX_APPROVED_CHANGES, this.#limit) : this.#limit;
+  /** Returns the most changes of one plan now. */
+  async findMost(tx: Reader, target: Target): Promise<number> {
+    return (await mayBeLarge(tx, target)) ? Math.max(MAX_LARGE_PLAN_CHANGES, this.#limit) : this.#limit;
   }
 
   /** Makes the cap of one apply. */
   makeCap(target: Target, nowMs: number): ChangeCap {
     return {
       take: async (tx, changes) => {
-        const tooLarge = this.rejectTooLarge(changes, target);
+        const tooLarge = this.rejectTooLarge(changes, target, await this.findMost(tx, target));
         if (tooLarge !== null) throw tooLarge;
-        if (target.name !== "production" && changes > 0) await this.#take(tx, target, changes, nowMs);
+        if (changes > 0 && !(await mayBeLarge(tx, target))) await this.#take(tx, target, changes, nowMs);
       },
     };
   }
@@ -59,15 +65,18 @@ export class SyncCap {
     else await SYNC_MINUTE.update(tx, row);
   }
 
-  /** Returns the refusal for a plan with more changes than any may have; null for any other. */
-  rejectTooLarge(changes: number, target: Pick<Target, "name">): Refusal | null {
-    const maxChanges = this.most(target);
-    if (changes <= maxChanges) return null;
-    const where = target.name === "production" ? "one approval carries" : "syncs may make";
-    const window = target.name === "production" ? "" : " a minute in this environment";
+  /** Returns the refusal for a plan with more than `most` changes; null for any other. */
+  rejectTooLarge(changes: number, { name }: Pick<Target, "name">, most: number): Refusal | null {
+    if (changes <= most) return null;
+    const where =
+      name === "production"
+        ? `one approval carries ${most}`
+        : most > this.#limit
+          ? `the first sync into an empty environment may make ${most}`
+          : `syncs may make ${most} a minute in this environment`;
     return new Refusal(
       "sync_capped",
-      `The plan makes ${changes} changes, and ${where} ${maxChanges}${window}: sync fewer files at once, or raise RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE in the server's configuration.`,
+      `The plan makes ${changes} changes, and ${where}: sync fewer files at once, or raise RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE in the server's configuration.`,
     );
   }
 
