@@ -91,10 +91,12 @@ function explainDone(event: Event): Pick<Reason, "text" | "why"> {
   const results = event.runs.at(-1)?.results ?? [];
   const skipped = results.filter(({ outcome }) => outcome === "skipped");
   const [only] = results;
+  // The service may have stored no result of the last run.
+  if (only === undefined) return { text: "The event is done.", why: null };
   if (skipped.length === 0) {
     const isOne = results.length === 1;
     const text = isOne
-      ? `${sayActionType(only?.type ?? "")}: done.`
+      ? `${sayActionType(only.type)}: done.`
       : `All ${sayCount(results.length, "action")} are done.`;
     return { text, why: null };
   }
