@@ -159,9 +159,9 @@ describe("relay login", () => {
     ["a profile that does not exist and no server", ["--profile", "new"], 2, "relay login --profile new --url"],
     ["an invalid name", ["--url", url, "--profile", "../x"], 2, "write 1 to 63 letters"],
     ["days beyond a year", ["--url", url, "--days", "1000"], 2, "from 1 to 365"],
-    ["what is no relay server", ["--url", url], 1, "is not a relay server"],
+    ["a server that its proxy does not reach", ["--url", url], 1, "answered 502 Bad Gateway: it does not reach the relay server"],
   ])("with %s is refused before it starts", async (what, line, code, words) => {
-    away = what.startsWith("what is no");
+    away = what.startsWith("a server that");
     const result = await relay("login", ...line);
     expect({ code: result.code, told: result.told }).toEqual({ code, told: expect.stringContaining(words) });
     expect(existsSync(file)).toBe(false);
@@ -190,7 +190,7 @@ describe("relay whoami", () => {
       "expired at X",
     ],
     ["unknown", [401, { code: "unauthenticated", message: "The request carries no live key." }] as Reply, "relay login --profile shop-development"],
-    ["away", [502, "x"] as Reply, "is not a relay server"],
+    ["away", [502, "x"] as Reply, "answered 502 Bad Gateway: it does not reach the relay server"],
     ["answered by another program", [200, {}] as Reply, "is not a relay server"],
   ])("reports a key that is %s, and exits with 1", async (_what, answer, words) => {
     await relay("login", "--url", url);

@@ -2,9 +2,10 @@
  * Calls a server over HTTP with a key of one environment. target.ts decides which server. The command reports the server's refusals in the
  * server's words. It sends a key over plain http only to this machine, and it follows no redirect.
  */
+import { sleep, systemClock } from "../../../base/clock.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../../base/json.ts";
 import { type Problem, Refusal } from "../../../base/refusal.ts";
-import { plain } from "../../../base/text.ts";
+import { cutToLine, plain } from "../../../base/text.ts";
 import { errorCode } from "../../../platform/outbound/connect.ts";
 import { CommandFailure, UsageError } from "../command.ts";
 import { toRefusalCode } from "../refusal-text.ts";
@@ -182,12 +183,52 @@ export async function askServer<Answer>(
   return readAnswer(await exchange(server, sent), server.url) as Answer;
 }
 
+/** Exchanges a request and its answer. It sends a request that only reads again where a proxy answers that it does not reach the server. */
 async function exchange(server: Asked, sent: Sent): Promise<Answered> {
-  const answered = await call(server, sent);
-  const { status, bytes } = answered;
+  let answered = await call(server, sent);
+  // A command that waits only for a moment, such as a completion, has no time for another attempt.
+  const canRetry = sent.method === "GET" && server.patienceMs === undefined;
+  for (const waitMs of canRetry ? RETRY_WAITS_MS : []) {
+    if (!isOfProxy(answered)) break;
+    await sleep(systemClock, waitMs);
+    answered = await call(server, sent);
+  }
+  const { status } = answered;
   if (status >= 200 && status < 300) return answered;
-  throw readRefusal(server, status, readObject(DECODER.decode(bytes)));
+  if (isOfProxy(answered)) throw refuseOfProxy(server, sent, answered);
+  throw readRefusal(server, status, readObject(DECODER.decode(answered.bytes)));
 }
+
+/** The waits before each further attempt to read. They cover the restart of a server behind its proxy. */
+const RETRY_WAITS_MS = [250, 1_000, 2_000];
+
+const PROXY_STATUSES: Readonly<Record<number, string>> = {
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+};
+
+/** Reports whether a proxy made this answer: its status is one that proxies use, and its body is no refusal of a relay server. */
+function isOfProxy({ status, bytes }: Answered): boolean {
+  if (PROXY_STATUSES[status] === undefined) return false;
+  const { code, ready } = readObject(DECODER.decode(bytes));
+  return typeof code !== "string" && ready === undefined;
+}
+
+function refuseOfProxy({ url }: Asked, { method }: Sent, { status, headers }: Answered): CommandFailure {
+  const program = cutToLine(headers.get("server") ?? "", MAX_PROGRAM_CHARS);
+  const who = program === "" ? "A proxy" : `A proxy (${program})`;
+  const unknown =
+    method === "GET"
+      ? ""
+      : " It is unknown if the server did the work: check that before you run the command again.";
+  return new CommandFailure(
+    "service_not_running",
+    `${who} at ${url} answered ${status} ${PROXY_STATUSES[status]}: it does not reach the relay server.${unknown} Check that relay serve runs, and that the proxy forwards to its host and port.`,
+  );
+}
+
+const MAX_PROGRAM_CHARS = 60;
 
 function readRefusal(remote: Asked, status: number, answer: JsonObject): Error {
   const { code, message, problems, resetAt, docs } = answer;
