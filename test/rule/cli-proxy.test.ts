@@ -29,7 +29,7 @@ function relay(...line: string[]) {
   return runCommand(line, { cwd: tmpdir(), env: { RELAY_URL: url, RELAY_KEY: "relay_dev_key" } });
 }
 
-test.each([502, 503, 504])("a command that reads tries again after %i", async (one) => {
+test.each([502, 503, 504])("a command that reads is retried after %i", async (one) => {
   [status, failures] = [one, 2];
   expect((await relay("problems", "list")).code).toBe(0);
   expect(asked.filter((line) => line.endsWith("/problems"))).toHaveLength(3);
