@@ -20,6 +20,7 @@ import {
 } from "../service-option.ts";
 import { findPager } from "../terminal/pager.ts";
 import { sayList } from "../terminal/terminal.ts";
+import { formatUnknown, listUnknownVariables } from "./unknown-variable.ts";
 
 /** The options that can have a variable, each once. */
 const OPTIONS: readonly Option[] = [
@@ -49,6 +50,7 @@ export const showConfig: Command = {
       ...readSecrets(input, world),
       ...readCaps(input, world),
       ...readTerminal(world),
+      ...readUnknown(world),
     ];
     await sayList(input, world, items, {
       columns: [
@@ -130,6 +132,15 @@ function readCaps(input: Input, world: World): Value[] {
       ? { name: shown, value: given, from: variable }
       : { name: shown, value: usual, from: "default" };
   });
+}
+
+/** Lists the RELAY_… variables that nothing reads, without their values, which may be secret. */
+function readUnknown({ env }: World): Value[] {
+  return listUnknownVariables(env).map((variable) => ({
+    name: variable.name,
+    value: formatUnknown(variable),
+    from: variable.name,
+  }));
 }
 
 function readTerminal({ env, screen }: World): Value[] {

@@ -15,6 +15,7 @@ import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../service-optio
 import { paint, type Screen, toneOf } from "../terminal/screen.ts";
 import { collectUnderLoad, giveBackOnceQuiet } from "./gc-pacing.ts";
 import { explainDirectory, explainListening, isPortTaken } from "./start-refusal.ts";
+import { formatUnknown, listUnknownVariables } from "./unknown-variable.ts";
 
 export const serve: Command = {
   words: ["serve"],
@@ -104,6 +105,7 @@ export async function runService(
   const log = logOf(config, world);
   try {
     await using _beside = await started(service);
+    warnUnknownVariables(log, world);
     log?.info("service started", { url: service.url, baseUrl: service.baseUrl, version: VERSION });
     await stopped;
     if (log === null)
@@ -116,6 +118,14 @@ export async function runService(
     );
   } finally {
     forget();
+  }
+}
+
+/** Warns of RELAY_… variables that nothing reads. Without the warning, a misspelled limit or address looks as if it were set. */
+function warnUnknownVariables(log: Log | null, world: World): void {
+  for (const variable of listUnknownVariables(world.env)) {
+    if (log === null) world.tell(`Environment variable ${variable.name}: ${formatUnknown(variable)}`);
+    else log.warn(`environment variable ${variable.name}: ${formatUnknown(variable)}`);
   }
 }
 
