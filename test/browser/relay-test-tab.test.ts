@@ -91,11 +91,11 @@ test("a request from the Requests page brings its stored parts, and a stored eve
   await sendSigned(running, "orders", secret, "one", paid);
   await sendSigned(running, "orders", secret, "one", paid);
   await page.goto(at("requests?relay=orders&outcome=refused"));
-  await page.getByRole("link", { name: "Try it" }).click();
+  await page.getByRole("link", { name: "Test it" }).click();
   await page.waitForURL(/relays\/orders\?tab=test&call=/);
   await page.getByText("Relay does not store the body and headers").waitFor();
   await page.goto(at("requests?relay=orders&outcome=duplicate"));
-  await page.getByRole("link", { name: "Try it" }).click();
+  await page.getByRole("link", { name: "Test it" }).click();
   await page.getByRole("button", { name: "Test with the first event" }).click();
   await page.waitForURL(/event=evt_/);
   await steps.getByText("Every name of map names something.").waitFor();
@@ -109,6 +109,34 @@ test("a real test event has every effect, and links to the event", async () => {
   await page.getByRole("button", { name: "Send as a test event" }).click();
   await page.getByRole("link", { name: "Open event" }).click();
   await page.locator(".reason", { hasText: "Grant credits: done." }).waitFor();
+});
+
+test("the example can be edited before it is sent, and the answer says duplicate or ignored", async () => {
+  await page.goto(at("relays/orders?tab=test"));
+  await page.getByRole("button", { name: "Edit the example" }).click();
+  const box = page.getByLabel(/The request: a curl command/);
+  const text = (await box.inputValue()).replace('"ada@example.com"', '"grace@example.com"');
+  expect(text).toContain('  "email": "grace@example.com"');
+  await box.fill(text);
+  const [send, sent] = [page.getByRole("button", { name: "Send as a test event" }), page.locator(".test-sent")];
+  await send.click();
+  await sent.getByText("Test event sent.").waitFor();
+  await send.click();
+  await sent.getByText(/^Nothing ran, because the test event is a duplicate of evt_\w+\./).waitFor();
+  await box.fill(text.replace('"paid"', '"sent"'));
+  await send.click();
+  await sent.getByText(/^Relay ignored the test event, because when\.event_type must be "paid"/).waitFor();
+  expect(await running.rows("SELECT 1 FROM person WHERE email = 'grace@example.com'")).toHaveLength(1);
+});
+
+test("the button of the overview links to each new event", async () => {
+  await page.goto(at("relays/orders"));
+  for (const _ of ["first", "second"]) await page.getByRole("button", { name: "Send a test event" }).click();
+  const links = page.locator(".toasts").getByRole("link", { name: "Open event" });
+  await links.nth(1).waitFor();
+  expect(await links.first().getAttribute("href")).not.toBe(await links.nth(1).getAttribute("href"));
+  await links.nth(1).click();
+  await page.waitForURL(/\/events\/evt_/);
 });
 
 test("a schedule runs one tick, and a record change writes a test record", async () => {

@@ -11,6 +11,12 @@ interface Toast {
   text: string;
   /** Reverts the action; absent if that is not possible. */
   undo?: (() => Promise<unknown>) | undefined;
+  link?: ToastLink | undefined;
+}
+
+interface ToastLink {
+  to: string;
+  words: string;
 }
 
 const SHOWN_MS = 6_000;
@@ -18,18 +24,18 @@ const toasts = makeCell<readonly Toast[]>([]);
 let last = 0;
 
 /** Reports a success. `undo` reverts the action and adds a button for it. */
-export function tellDone(text: string, undo?: () => Promise<unknown>): void {
-  tell("done", text, undo);
+export function tellDone(text: string, undo?: () => Promise<unknown>, link?: ToastLink): void {
+  tell("done", text, undo, link);
 }
 
 export function tellFailed(text: string): void {
   tell("failed", text);
 }
 
-function tell(kind: Toast["kind"], text: string, undo?: Toast["undo"]): void {
+function tell(kind: Toast["kind"], text: string, undo?: Toast["undo"], link?: ToastLink): void {
   last += 1;
   const id = last;
-  toasts.set([...toasts.get().slice(-2), { id, kind, text, undo }]);
+  toasts.set([...toasts.get().slice(-2), { id, kind, text, undo, link }]);
   if (kind === "done") setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
@@ -50,9 +56,10 @@ export function Toasts(): View {
   const shown = useCell(toasts);
   return html`<div class="toasts" role="status" aria-live="polite">
     ${shown.map(
-      ({ id, kind, text, undo }) => html`<div key=${id} class="toast toast-${kind}">
+      ({ id, kind, text, undo, link }) => html`<div key=${id} class="toast toast-${kind}">
         <${Icon} name=${kind === "done" ? "check" : "attention"} />
         <span><${Sentence} text=${text} /></span>
+        ${link !== undefined && html`<a href=${link.to} onClick=${() => dismiss(id)}>${link.words}</a>`}
         ${undo !== undefined && html`<button type="button" class="link" onClick=${() => takeBack(id, undo)}>Undo</button>`}
         <button type="button" class="bare" aria-label="Dismiss" onClick=${() => dismiss(id)}>
           <${Icon} name="cross" size=${14} /></button>

@@ -11,6 +11,7 @@ import { CopyButton } from "../component/copy-button.ts";
 import { Notice, Skeleton } from "../component/notice.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
+import { tellDone } from "../component/toast.ts";
 import { useSend } from "../component/use-send.ts";
 import { EventTable } from "../event/event-table.ts";
 import { RelayCalls } from "../request/relay-requests.ts";
@@ -20,6 +21,7 @@ import { HealthReason } from "./relay-health.ts";
 import { RelayOrigin } from "./relay-origin.ts";
 import { RelayRetries } from "./relay-retries.ts";
 import { sayAction } from "./relay-words.ts";
+import { type SentTest, saySentTest } from "./sent-test.ts";
 
 const EVENTS_MS = 2_000;
 const SHOWN_EVENTS = 8;
@@ -115,14 +117,19 @@ function RelayEvents({
 /** Button that sends a test event. It has every effect of a real one, so production does not offer it. */
 function TestEvent({ place, name }: { place: Place; name: string }): View {
   const { isSending, send } = useSend();
-  const sendOne = () =>
-    send({
+  const sendOne = async (): Promise<void> => {
+    const done = await send<SentTest>({
       method: "POST",
       path: apiPath(place, "relays", name, "test-event"),
       changes: [apiPath(place, "events")],
-      done: "Test event sent. The result appears here.",
       tellsRefusal: true,
     });
+    if (done === null) return;
+    const { eventId } = done.answer;
+    const link =
+      eventId === null ? undefined : { to: pagePath(place, "events", eventId), words: "Open event" };
+    tellDone(saySentTest(done.answer), undefined, link);
+  };
   return html`<button type="button" disabled=${isSending} title="A test event has the same effects as a real one"
     onClick=${() => void sendOne()}>${isSending ? "Sending…" : "Send a test event"}</button>`;
 }

@@ -14,6 +14,7 @@ import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
 import { ExplainedSteps } from "./explained-steps.ts";
 import { readPastedCall } from "./pasted-request.ts";
+import { formatBody, type SentTest, saySentTest } from "./sent-test.ts";
 import { PickedCall, StoredEvents } from "./test-pick.ts";
 
 type Way = "example" | "paste" | "event";
@@ -65,6 +66,10 @@ export function RelayTest({ place, relay, query }: Props): View {
     // Drops the answer to an earlier question.
     if (turn.current === own) setTried(tried);
   };
+  const edit = (body: string): void => {
+    setText(formatBody(body));
+    setQuery({ with: "paste", event: "", call: "" });
+  };
   // Explains at once if the user does not need to type anything.
   const isReady = way === "example" || (way === "event" && event !== "");
   useLayoutEffect(() => {
@@ -94,6 +99,12 @@ export function RelayTest({ place, relay, query }: Props): View {
         !(way === "event" && event === "") &&
         html`<button type="button" class="primary" disabled=${isAsking || (way === "paste" && text.trim() === "")} onClick=${() => void explain()}>
         ${isAsking ? "Testing…" : shown === null ? "Run test" : "Test again"}</button>`
+      }
+      ${
+        shown !== null &&
+        shown.example !== null &&
+        trigger === "receiver" &&
+        html`<button type="button" onClick=${() => edit(shown.example?.body ?? "")}>Edit the example</button>`
       }
       <${SendForReal} place=${place} relay=${relay} way=${way} asked=${asked} />
     </div>
@@ -182,7 +193,7 @@ function SendForReal({
   asked: Record<string, unknown>;
 }): View {
   const { isSending, send, error } = useSend();
-  const [sent, setSent] = useState<{ eventId: string | null; message: string | null } | null>(null);
+  const [sent, setSent] = useState<SentTest | null>(null);
   if (place.environment === "production")
     return html`<span class="quiet">Production accepts no test events, because they have real effects.</span>`;
   // A signed request is not sent again, because only its sender may do that.
@@ -195,7 +206,7 @@ function SendForReal({
   const sendOne = async (): Promise<void> => {
     setSent(null);
     const { search: _, ...body } = asked;
-    const done = await send<{ eventId: string | null; message: string | null }>({
+    const done = await send<SentTest>({
       method: "POST",
       path: apiPath(place, "relays", name, "test-event"),
       body,
@@ -207,7 +218,7 @@ function SendForReal({
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     ${
       sent !== null &&
-      html`<p role="status" class="test-sent">${sent.message ?? "Sent. It has the same effects as a real event."} ${
+      html`<p role="status" class="test-sent">${saySentTest(sent)} ${
         sent.eventId === null
           ? html`<a href=${pagePath(place, "events") + writeQuery({ relay: name })}>Show events of ${name}</a>`
           : html`<a href=${pagePath(place, "events", sent.eventId)}>Open event</a>`
