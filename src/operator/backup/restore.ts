@@ -3,8 +3,8 @@
  * is killed. The new one is made and checked next to the old one, the old one's log is folded into it, and one rename decides. A directory
  * in use is never touched, and the old database is always saved.
  */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, rmdirSync, rmSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { type Clock, sleep } from "../../base/clock.ts";
 import { partOf, placeFile, syncFile, syncFolder } from "../../base/durable-file.ts";
 import { findMasterKey, masterKeyFile, readKey, writeKeyFile } from "../../platform/secret/master-key.ts";
@@ -17,7 +17,7 @@ import {
   DatabaseRefused,
   openDatabaseFile,
 } from "../../store/sqlite/database-file.ts";
-import { lockDataDirectory } from "../../store/sqlite/directory-lock.ts";
+import { listLockFiles, lockDataDirectory } from "../../store/sqlite/directory-lock.ts";
 import { BackupRefused, backupFile, databaseFile, listPartialFiles } from "./backup.ts";
 
 /** A time longer than another command waits for the database, so that no command continues with the replaced file. */
@@ -49,19 +49,35 @@ interface Restored {
   keyPlaced: boolean;
 }
 
-/** Restores the backup. Throws BackupRefused, DatabaseRefused or DataDirectoryTaken, and then the directory's database is unchanged. */
+/** Restores the backup. Throws BackupRefused, DatabaseRefused or DataDirectoryTaken, and then the directory is unchanged. */
 export async function restoreBackup(request: RestoreRequest): Promise<Restored> {
   const { file, dataDir, clock } = request;
   await checkDatabase(file);
   requireSeparateFile(file, databaseFile(dataDir));
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const lockFiles = listLockFiles(dataDir).filter((path) => !existsSync(path));
+  const firstNew = mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDirectory(dataDir, "relay restore", clock.now());
   try {
     removePartialFiles(dataDir);
     return await restoreLocked(request);
+  } catch (error) {
+    lock.release();
+    for (const path of lockFiles) rmSync(path, { force: true });
+    if (firstNew !== undefined) removeEmptyFolders(dataDir, firstNew);
+    throw error;
   } finally {
     lock.release();
   }
+}
+
+/** Removes the folders from `folder` up to `first`, which this restore created. A folder with a file of another program stays. */
+function removeEmptyFolders(folder: string, first: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    return;
+  }
+  if (resolve(folder) !== resolve(first)) removeEmptyFolders(dirname(folder), first);
 }
 
 async function restoreLocked(request: RestoreRequest): Promise<Restored> {

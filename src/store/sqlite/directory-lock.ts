@@ -22,10 +22,14 @@ export interface DirectoryLock {
   release(): void;
 }
 
+/** Lists the files of a directory's lock: the locked file, and the description of its holder. */
+export function listLockFiles(directory: string): [file: string, holderFile: string] {
+  return [join(directory, "runner.lock"), join(directory, "runner.txt")];
+}
+
 /** Takes the lock. Throws DataDirectoryTaken, which names the process that holds it. `what` describes this process to others. */
 export function lockDataDirectory(directory: string, what: string, nowMs: number): DirectoryLock {
-  const file = join(directory, "runner.lock");
-  const holderFile = join(directory, "runner.txt");
+  const [file, holderFile] = listLockFiles(directory);
   const holder = `${what}, process ${process.pid}, since ${toIso(nowMs)}`;
   let held = hold(file);
   if (held === null) throw takenError(directory, readHolder(holderFile));
