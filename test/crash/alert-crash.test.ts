@@ -153,13 +153,13 @@ test(`the service raises and resolves each problem once and emails each alert on
   let lost = 0;
   for (const name of names) {
     const problems = await listed("/problems?all=true", name);
-    expect([name, problems.map(({ code, clearedAt }: Row) => [code, clearedAt !== null])]).toEqual([name, [["relay_refusing", true]]]);
+    expect([name, problems.map(({ code, clearedAt }: Row) => [code, clearedAt !== null])]).toEqual([name, [["never_verified", true]]]);
     const alerts = (await listed("/alerts?open=false", name)) as Row[];
     expect([name, alerts.map(({ code, count }) => [code, count]).sort()]).toEqual([
       name,
       [
         ["relay_recovered", 1],
-        ["relay_refusing", 1],
+        ["never_verified", 1],
       ],
     ]);
     for (const { code } of alerts) {

@@ -184,7 +184,7 @@ const COMPARED: readonly (readonly [string, string, (model: Model) => Counts])[]
   [
     "grant of an event",
     `SELECT json_extract(event.payload, '$.mapped.event_id') || ' ' || entitlement AS key, 1 AS value FROM access_grant
-     JOIN event ON ${EVENT_ID} = access_grant.event_id WHERE source = 'relay'`,
+     JOIN event ON ${EVENT_ID} = access_grant.event_id WHERE access_grant.source = 'relay'`,
     (model) => once([...model.of("gives").map(({ id }) => `${id} access:pro`), ...model.of("lapses").map(({ id }) => `${id} access:trial`)]),
   ],
   [

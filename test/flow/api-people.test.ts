@@ -264,7 +264,7 @@ runScenarios([
         {
           code: "key_names_nothing",
           field: "products.box.key",
-          message: expect.stringContaining("The product box: `key` names access:vault, and there is no such access slug here"),
+          message: expect.stringContaining("The product box: `key` names access:vault, and there is no such access slug in this environment"),
         },
       ],
     },

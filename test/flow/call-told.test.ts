@@ -288,8 +288,7 @@ describe("a flood", () => {
     await saveRelay(running, receiverDefinition({ verify }));
     for (let at = 0; at < 20; at++) await running.hook("orders", { headers: { "x-signature": `t=${1768470000 + at},v1=00` }, body: "{}" });
     await tell();
-    expect(warned()).toHaveLength(1);
-    expect(warned()[0]).toMatchObject({ code: "bad_signature", calls: 20 });
+    expect(warned().filter(({ code }) => code === "bad_signature")).toEqual([expect.objectContaining({ calls: 20 })]);
   });
 
   test("prints a limited number of lines per minute in the terminal, and counts the rest", async () => {

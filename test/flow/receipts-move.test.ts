@@ -49,7 +49,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     const silent = await run(`move pay_7 ${BOB}`);
     expect([silent.code, silent.told]).toEqual([1, expect.stringContaining(`relay receipts move pay_7 ${BOB} --yes`)]);
     const yes = { interactive: true, confirm: (question: string) => Promise.resolve(question === `Move the purchase of lamp to ${BOB}?`) };
-    expect((await run("move pay_9 bob@example.com --yes")).told).toContain('No payment is recorded under "pay_9"');
+    expect((await run("move pay_9 bob@example.com --yes")).told).toContain('There is no payment with the ref "pay_9"');
     expect((await run("move pay_7 eve@example.com --yes")).told).toContain("eve@example.com");
     expect([await has(ada), await has(bob)]).toEqual([
       [1, 5],

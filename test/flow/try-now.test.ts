@@ -118,7 +118,7 @@ describe("one event", () => {
         await running.service.store.write("app", (tx) => tx.run("UPDATE event SET payload = ?1", '{"expunged":"person_erased"}'));
       },
       "payload_expunged",
-      "do by hand",
+      "do its work by hand",
     ],
   ];
   test.each(refusals)("is rejected if %s", async (_what, change, code, words) => {

@@ -92,7 +92,7 @@ describe("an environment", () => {
     const [development, production] = [await environment("development"), await environment("production")];
     await store.write("app", (tx) => setProcessorSecret(tx, development, secret, 9));
     const refusal = await refusalOf(() => store.write("app", (tx) => setProcessorSecret(tx, production, { ...secret, sealed: Uint8Array.of(2) }, 9)));
-    expect([refusal.code, refusal.message]).toEqual(["invalid_input", expect.stringContaining("the one of development")]);
+    expect([refusal.code, refusal.message]).toEqual(["invalid_input", expect.stringContaining("development already uses this processor secret")]);
     expect((await environment("production")).processorSecret).toBeNull();
     await store.write("app", (tx) => setProcessorSecret(tx, development, null, 10));
     await store.write("app", (tx) => setProcessorSecret(tx, production, secret, 11));

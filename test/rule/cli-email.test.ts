@@ -79,7 +79,7 @@ describe("relay emails", () => {
     );
     await store.close();
     const { code, said } = await run(`emails resend ${id}`);
-    expect([code, said]).toEqual([1, expect.stringContaining("No SMTP server is set in this environment")]);
+    expect([code, said]).toEqual([1, expect.stringContaining("The environment has no SMTP server")]);
     expect((await run("emails list --state unknown")).said).toContain(id);
   });
 });

@@ -168,7 +168,7 @@ export const docsRoutes = [
     method: "GET",
     path: "/docs/errors/:code",
     summary:
-      "Explains one code of a refusal, result, problem, alert, request, event, warning or mail: what happened, why, and what to do. `when` and `todo` are those of the first meaning.",
+      "Explains a code: what happened, why, and what to do. `when` and `todo` are those of its first meaning.",
     answer: Type.Object({
       code: Type.String(),
       status: orNull(Type.Integer()),
