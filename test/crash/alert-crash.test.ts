@@ -158,8 +158,8 @@ test(`the service raises and resolves each problem once and emails each alert on
     expect([name, alerts.map(({ code, count }) => [code, count]).sort()]).toEqual([
       name,
       [
-        ["relay_recovered", 1],
         ["never_verified", 1],
+        ["relay_recovered", 1],
       ],
     ]);
     for (const { code } of alerts) {

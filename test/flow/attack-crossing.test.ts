@@ -136,6 +136,8 @@ const BODIES: Readonly<Record<string, () => unknown>> = {
   "POST /persons/:id/credits": () => ({ amount: 1, reason: "", key: "k" }),
   "PUT /persons/:id/tokens": () => ({ token: "mine" }),
   "PUT /persons/:id/mail-stop": () => ({ stopped: true }),
+  "POST /persons/:id/change-address": () => ({ email: "someone@example.com" }),
+  "POST /purchases/:id/move": () => ({ person: "someone@example.com" }),
   "POST /persons/:id/merge": () => ({ into: "someone@example.com" }),
   "POST /persons/:id/tokens/remove": () => ({ token: MARK }),
   "PUT /collections/:name": () => ({ kind: "shared", fields: {} }),

@@ -41,7 +41,7 @@ type MissingSecret = Pick<NewAlert, "environmentId" | "target" | "message">;
 
 /** Selects the missing secrets of servers that no alert reported yet, from the time ?1 on. */
 const MISSING_SECRETS = `SELECT environment_id AS environmentId, target, message FROM problem
-  WHERE code = 'secret_missing' AND cleared_at IS NULL AND raised_at <= ?1
+  WHERE cleared_at IS NULL AND code = 'secret_missing' AND raised_at <= ?1
     AND (SELECT name FROM environment WHERE id = environment_id) <> 'local'
     AND NOT EXISTS (SELECT 1 FROM alert WHERE alert.environment_id = problem.environment_id AND alert.target = problem.target
       AND alert.code IN ('secret_missing', 'never_verified') AND alert.last_at >= problem.raised_at)`;

@@ -174,7 +174,7 @@ export const eventRoutes = [
     method: "POST",
     path: "/events/:id/expunge",
     summary:
-      "Permanently deletes the payload of an event and what its results quote from it. The event never runs again; a waiting event becomes failed. The audit log records it.",
+      "Permanently deletes the payload of an event and what its results quote from it. The event never runs again; a waiting event becomes failed.",
     answer: Type.Object({ event: eventView }),
     async handle(call) {
       const { deps, environment, by, params, nowMs } = call;
