@@ -15,7 +15,7 @@ import { funnelView, showFunnel } from "../../insight/overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../../insight/overview/health.ts";
 import { simulateRelay } from "../../insight/simulate/simulate.ts";
 import { simulateInput, simulationView } from "../../insight/simulate/step.ts";
-import { checkDefinition, warnOwnHost } from "../../rules/relay/definition.ts";
+import { checkDefinition, dropAllowedUrls, warnOwnHost } from "../../rules/relay/definition.ts";
 import { receiverUrl, requireRelay } from "../../rules/relay/relay.ts";
 import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
 import {
@@ -58,12 +58,13 @@ export function relayContext({
   actor,
   nowMs,
 }: Pick<EnvironmentCall, "environment" | "actor"> & { deps: HttpDeps; nowMs: number }): UpdateContext {
-  const { limits } = deps.config;
+  const { limits, allowPrivate } = deps.config;
   return {
     environment,
     actor,
     nowMs,
     limits,
+    allowPrivate,
     // A getter, because a command that seals no secret may have no master key.
     get sealer() {
       return deps.sealer;
@@ -162,7 +163,7 @@ export const relayRoutes = [
           ...(await checkSellers(tx, environment.id, checked.definition)),
         ],
         warnings: [
-          ...checked.warnings,
+          ...dropAllowedUrls(checked.warnings, checked.definition, deps.config.allowPrivate),
           ...warnOwnHost(checked.definition, deps.baseUrl()),
           ...(await listReferenceWarnings(makeCatalogLookup(tx, environment.id), checked.definition)),
         ],

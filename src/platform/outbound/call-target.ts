@@ -5,7 +5,7 @@
  * mistake. This file never connects. Source: the specification's "Outbound", rule 4.
  */
 import { isIP } from "node:net";
-import { type AllowList, canonicalAddress, evaluateAddress } from "./address.ts";
+import { type AllowList, canonicalAddress, evaluateAddress, parseAllowList } from "./address.ts";
 import { type AddressLookup, isUnanswered } from "./address-lookup.ts";
 
 export type UrlRule = "https_only" | "ip_literal" | "own_host" | "unresolvable" | "private_address";
@@ -57,6 +57,17 @@ export function isLocalOnlyUrl(text: string): boolean {
   const target = readCallTarget(text, { local: false, ownHosts: [] });
   if ("code" in target) return true;
   return isLoopbackName(target.host) || !target.host.includes(".") || PRIVATE_SUFFIX.test(target.host);
+}
+
+/**
+ * Reports whether the operator's list (`--allow-private`) may permit calls of this URL: it names the host, or has a range, which may contain
+ * the host's addresses. No list permits plain http.
+ */
+export function mayBeAllowed(text: string, allowPrivate: readonly string[]): boolean {
+  const target = readCallTarget(text, { local: false, ownHosts: [] });
+  if ("code" in target) return false;
+  const { names, ranges } = parseAllowList(allowPrivate);
+  return names.has(target.host) || ranges.length > 0;
 }
 
 /** Parses the target to call, or returns the first rule that the URL violates. */

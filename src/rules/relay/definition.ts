@@ -9,7 +9,12 @@ import { MAX_JSON_DEPTH } from "../../base/limit.ts";
 import { capProblems, type Problem, refuseDefinition, type Warning } from "../../base/refusal.ts";
 import { joinField, placeProblems, showNames, showText } from "../../base/shape.ts";
 import { findNearestName } from "../../base/text.ts";
-import { checkCallUrl, isLocalOnlyUrl, ownHostOf } from "../../platform/outbound/call-target.ts";
+import {
+  checkCallUrl,
+  isLocalOnlyUrl,
+  mayBeAllowed,
+  ownHostOf,
+} from "../../platform/outbound/call-target.ts";
 import { hasTemplate, listTemplateUses } from "../../platform/template/template.ts";
 import { findAction } from "../action/registry.ts";
 import { parseExpiry } from "../action/shape.ts";
@@ -288,6 +293,19 @@ function warnUrl({ type, url }: ActionDefinition, index: number): Warning[] {
     `actions.${index}.url`,
     `is an address that only local development calls; a server refuses it on every event. Set a public https address before you move the relay to a server, or ask the operator to allow a private name.`,
   );
+}
+
+/** Drops each `url_local` warning whose URL the server may call, because its operator allows private addresses. */
+export function dropAllowedUrls(
+  warnings: readonly Warning[],
+  { actions }: Definition,
+  allowPrivate: readonly string[],
+): Warning[] {
+  const isAllowed = ({ field }: Warning): boolean => {
+    const url = actions[Number(field?.split(".")[1])]?.url;
+    return typeof url === "string" && mayBeAllowed(url, allowPrivate);
+  };
+  return warnings.filter((warning) => warning.code !== "url_local" || !isAllowed(warning));
 }
 
 /** Warns of calls to the service itself, which the service rejects. `baseUrl`: its public origin. */

@@ -12,7 +12,7 @@ import { isLocalEnvironment } from "../../platform/account/environment.ts";
 import { clearExpiringProblems, clearProblemsOf } from "../../platform/audit/problem.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { cronOf } from "../trigger/schedule.ts";
-import { type Checked, requireDefinition, warnOwnHost } from "./definition.ts";
+import { type Checked, dropAllowedUrls, requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
 import {
   auditRelay,
@@ -223,7 +223,10 @@ async function finishSave(
     row: after,
     receiverSecret: made?.minted ?? null,
     signingSecret: signing?.shown ?? null,
-    warnings: [...warnings, ...warnOwnHost(definition, context.baseUrl)],
+    warnings: [
+      ...dropAllowedUrls(warnings, definition, context.allowPrivate ?? []),
+      ...warnOwnHost(definition, context.baseUrl),
+    ],
     misfits: await listReferenceWarnings(lookup, definition),
     problems: before === null ? found.map(({ code, message }) => ({ code, message })) : undefined,
   };

@@ -188,6 +188,8 @@ export interface RelayContext {
   sealer: Sealer;
   /** Public origin without a trailing slash. */
   baseUrl: string;
+  /** Private hosts and ranges that the operator allows. Absent: none. */
+  allowPrivate?: readonly string[];
 }
 
 type RelayChange =
