@@ -1,6 +1,6 @@
 /**
  * Lists the steps between a saved relay and its first real event. A step is done because of something that happened: a request arrived, a request
- * verified, an event is done. A secret that Relay generated marks no step as done. The relay's page and `relay relays checklist` show this one list.
+ * verified, an event is done. A secret that Relay generated marks no step as done. `relay relays checklist` shows this list.
  */
 import { type Static, Type } from "typebox";
 import { oneOf, orNull, textOrNull } from "../../base/schema.ts";
