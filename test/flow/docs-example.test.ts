@@ -302,6 +302,7 @@ describe("server commands with their folders below a temporary folder", () => {
       "relay login --url https://relay.example.com",
       "relay sync",
       "relay promote --open",
+      "relay relays checklist checkout-completed --environment production",
       "relay status",
       "relay pull",
       "relay validate --strict\nrelay sync --dry-run\nrelay sync --yes",

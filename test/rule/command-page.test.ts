@@ -78,6 +78,7 @@ const ONLY_THERE = [
     "relay doctor",
     "relay login",
     "relay promote",
+    "relay pull",
     "relay restore",
     "relay send value",
   ],
