@@ -189,7 +189,7 @@ test("the page begins with warnings about captured requests and payment links", 
   await page.getByText("new payment links for pen").waitFor();
   const card = page.getByRole("region", { name: "product book" });
   expect(await card.innerText()).toContain("anyone who captures one request can give book to any person");
-  await page.getByRole("button", { name: "Refuse" }).click();
+  await page.getByRole("button", { name: "Reject" }).click();
   expect(await run.exited).toBe(3);
 });
 

@@ -82,7 +82,7 @@ test("the laptop signs in through the browser and syncs its files to development
   const synced = await relay("sync");
   expect([synced.code, synced.text.includes("2 changes made in")]).toEqual([0, true]);
   const status = await relay("status");
-  expect([status.code, status.text.includes("production was not looked at")]).toEqual([0, true]);
+  expect([status.code, status.text.includes("production was not compared")]).toEqual([0, true]);
 });
 
 test("an edit in the dashboard is a difference, and a pull writes it to the file", async () => {
@@ -105,7 +105,7 @@ test("production changes when the owner approves in the browser, and a provider'
   await page.getByRole("button", { name: "Approve this change to production" }).click();
   await page.getByRole("heading", { name: "Production of shop was changed" }).waitFor();
   expect(await promote.exited).toBe(0);
-  await page.getByText("New production secrets were created and told once to the command that asked").waitFor();
+  await page.getByText("New production secrets were created and sent once to the command").waitFor();
   const held = JSON.parse(readFileSync(join(service, ".secrets.json"), "utf8"));
   const secrets = ["development", "production"].map((name) => held[`${base}/shop/${name}`].orders.receiverSecret as string);
   expect(new Set(secrets).size).toBe(2);

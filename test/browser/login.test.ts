@@ -58,7 +58,7 @@ test("an owner signs in, types the code, sees the caller, chooses, and the comma
   await allow.click();
   await page.getByRole("heading", { name: "The command is signed in" }).waitFor();
   expect(await login.exited).toBe(0);
-  expect(login.lines().join("\n")).toContain("It is PRODUCTION");
+  expect(login.lines().join("\n")).toContain("This is PRODUCTION");
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
@@ -71,7 +71,7 @@ test("the profile works and shows its owner, and production is announced", async
   expect(who.code).toBe(0);
   expect(who.text).toContain(EMAIL);
   expect(who.text).not.toContain(key);
-  expect((await relay("problems", "list")).text).toContain("by the default profile");
+  expect((await relay("problems", "list")).text).toContain("from the default profile");
   const unnamed = await relay("alerts", "resolve", "--all");
   expect([unnamed.code, unnamed.text.includes(`write --profile ${name}`)]).toEqual([2, true]);
   const named = await relay("alerts", "resolve", "--all", "--profile", name);
@@ -93,8 +93,8 @@ test("the Keys page lists the key with its owner and expiry and revokes it, and 
   const who = await relay("whoami");
   expect([who.code, who.text.includes("was revoked at")]).toEqual([1, true]);
   const out = await relay("logout");
-  expect([out.code, out.text.includes("worked no more")]).toEqual([0, true]);
-  expect((await relay("whoami")).text).toContain("No profile yet");
+  expect([out.code, out.text.includes("its key was no longer valid")]).toEqual([0, true]);
+  expect((await relay("whoami")).text).toContain("There is no profile yet");
 });
 
 test("a denied login ends the command with a sentence, and stores nothing", async () => {
@@ -107,7 +107,7 @@ test("a denied login ends the command with a sentence, and stores nothing", asyn
   await page.getByRole("heading", { name: "The login is denied" }).waitFor();
   expect(await login.exited).toBe(1);
   expect(login.lines().join("\n")).toContain("access_denied");
-  expect((await relay("whoami")).text).toContain("No profile yet");
+  expect((await relay("whoami")).text).toContain("There is no profile yet");
 });
 
 test("the pages violate no content policy and log no error", () => {

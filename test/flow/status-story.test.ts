@@ -85,7 +85,7 @@ test("shows differences between files, development and production, one line each
   await save("production", relay("hotfix"));
   const drift = await run("status");
   expect(drift.code).toBe(3);
-  expect(drift.told).not.toContain("was not looked at");
+  expect(drift.told).not.toContain("was not compared");
   const rows = drift.said.split("\n").map((line) => line.split(/ {2,}/));
   expect(rows[0]).toEqual(["ITEM", "FILES", "DEVELOPMENT", "PRODUCTION", "DIFFERS"]);
   const since = String.raw`since \d{4}-\d\d-\d\d \d\d:\d\d by key (?:Laptop of Ann|CI)`;
