@@ -61,11 +61,11 @@ test("a problem is shown with its reason, and the funnel shows where each reques
 });
 
 test("a step's stops are one click away on the page that lists them, and Back returns", async () => {
-  await funnel.getByRole("link", { name: "See them: 1 that stopped with when" }).click();
+  await funnel.getByRole("link", { name: "Show: 1 that stopped with when" }).click();
   await page.waitForURL(/\/requests\?relay=orders&outcome=ignored$/);
   await page.getByText("when.event_type must be").first().waitFor();
   await page.goBack();
-  await funnel.getByRole("link", { name: "See them: 1 that stopped with collection_missing" }).click();
+  await funnel.getByRole("link", { name: "Show: 1 that stopped with collection_missing" }).click();
   await page.waitForURL(/\/events\?relay=orders&state=dead&since=/);
   await page.getByRole("link", { name: /paid/ }).first().waitFor();
 });

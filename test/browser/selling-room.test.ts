@@ -28,7 +28,7 @@ test("the empty page says how a product is sold, and links to a relay", async ()
   await page.goto(at("home"));
   await page.getByRole("heading", { name: "Home" }).waitFor();
   await page.keyboard.press("g");
-  await page.keyboard.press("s");
+  await page.keyboard.press("c");
   await page.getByText("How to sell a product through a relay").waitFor();
   await page.getByRole("link", { name: "Create a relay" }).click();
   await page.waitForURL(/relays\/new/);
@@ -56,7 +56,7 @@ test("a product is created, rejected at its field, and sold through a relay that
   await dialog.getByRole("button", { name: "Save" }).click();
   await gone();
   const row = page.getByRole("row", { name: /premium/ });
-  await row.getByText("fulfils it").waitFor();
+  await row.getByText("fulfills it").waitFor();
   await row.getByText("25 credits").waitFor();
   await row.getByText("Premium", { exact: true }).waitFor();
   const sold = { kind: "relay", relay: "paid", url: "https://buy.example.com/premium" };
@@ -98,7 +98,7 @@ test("a receipt links its person, is found by its ref and is refunded, and a sub
   await page.waitForURL(/ref=pay_1/);
   await page.getByText("pay_2").waitFor({ state: "detached" });
   await page.getByRole("button", { name: /^Refund… premium/ }).click();
-  await dialog.getByText("Relay moves no money").waitFor();
+  await dialog.getByText("This moves no money").waitFor();
   await dialog.getByRole("heading", { name: /^Take back what premium gave \S+@\S+\?$/ }).waitFor();
   await dialog.getByText("(ref pay_1)").waitFor();
   await dialog.getByRole("button", { name: "Take back", exact: true }).click();

@@ -22,6 +22,8 @@ beforeAll(async () => {
   visit = await openDashboardVisit(5 * HOUR_MS, { mailer: { send: async () => ({ kind: "sent" }) } });
   await made("/collections", { name: "orders", kind: "shared", fields: { order: "text" } });
   await relay("refused", { event_id: "id" }, CALLS);
+  await relay("rotated", { event_id: "id" }, { type: "write_record", collection: "orders", data: { order: "1" } } as { type: string });
+  await hook("rotated", { id: "1" });
   await relay("paused", { event_id: "id" }, CALLS);
   await relay("mails", { event_id: "id", person_email: "email" }, { type: "email_person", subject: "Hi", text: "Hello" } as { type: string });
   await relay("nobody", { event_id: "id", person_id: "user" }, GRANTS);
@@ -46,6 +48,7 @@ beforeAll(async () => {
   await hook("empties", { id: "1" });
   for (let nth = 0; nth < 8; nth++) {
     await hook("refused", { id: String(nth) }, "the-secret-of-somebody-else");
+    await hook("rotated", { id: String(nth) }, "the-secret-of-somebody-else");
     await visit.clock.leap(5 * MINUTE_MS);
   }
   await visit.running.drain();
@@ -63,7 +66,7 @@ const openEvent = async (name: string): Promise<void> => {
 test("Home counts the items like the navigation, with the server's items next to them", async () => {
   await visit.page.goto(visit.at("home"));
   const needs = visit.page.getByRole("region", { name: "Needs attention" });
-  const said = await needs.getByText(/^\d+ things? in production, 1 of the server$/).innerText();
+  const said = await needs.getByText(/^\d+ items? in production, 1 of the server$/).innerText();
   await visit.page
     .getByRole("navigation", { name: "Pages" })
     .getByLabel(`${Number.parseInt(said, 10)} open`)
@@ -71,7 +74,7 @@ test("Home counts the items like the navigation, with the server's items next to
 });
 
 test("an old problem says when its count was taken", async () => {
-  await visit.page.goto(visit.at("relays/refused"));
+  await visit.page.goto(visit.at("relays/rotated"));
   const health = visit.page.getByRole("region", { name: "Health" });
   await health.getByText(/has rejected every request since .+, 5 by .+ \(one of them because/).waitFor();
   expect(await text()).not.toContain("so far");
@@ -202,7 +205,7 @@ test("the funnel shows the most frequent cause of waiting events, and links to t
   await visit.page.goto(visit.at("relays/mails"));
   const stop = visit.page.getByRole("region", { name: "Last 24 hours" }).locator(".funnel-stop", { hasText: "1 waits here" });
   await stop.getByText("After sender_domain_required").waitFor();
-  await stop.getByRole("link", { name: "See them: 1 that wait after sender_domain_required" }).click();
+  await stop.getByRole("link", { name: "Show: 1 that wait after sender_domain_required" }).click();
   await visit.page.locator(".event-preview").first().waitFor();
   expect(visit.page.url()).toMatch(/events\?relay=mails&state=queued&since=[^&]+&reason=sender_domain_required/);
   await visit.page.getByRole("button", { name: "Without failed with sender_domain_required" }).waitFor();

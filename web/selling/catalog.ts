@@ -7,7 +7,7 @@ import { useLoad } from "../base/use-load.ts";
 
 /** Texts for what an action does with the item. */
 const ACTS: Readonly<Record<string, string>> = {
-  fulfil_product: "fulfils it",
+  fulfil_product: "fulfills it",
   refund_product: "refunds it",
   grant_plan: "grants it",
   revoke_plan: "ends it",
