@@ -23,7 +23,7 @@ test("an empty page names who bought something, shows the plan and moves the pur
   await dialog.getByText(`from ${OLD} to ${NEW}. Its access to atlas moves. Its 5 credits move.`).waitFor();
   await dialog.getByRole("button", { name: "Move", exact: true }).click();
   await toast.getByText("The purchase of atlas is moved.").waitFor();
-  await page.getByRole("region", { name: "Has now" }).getByText("Has access").waitFor();
+  await page.getByRole("region", { name: "Current access" }).getByText("Has access").waitFor();
   await similar.waitFor({ state: "detached" });
 });
 
@@ -40,6 +40,6 @@ test("a merge shows its plan and its refusal, and moves everything", async () =>
   await dialog.getByRole("button", { name: "Merge", exact: true }).click();
   await toast.getByText(`Everything of ${NEW} is moved.`).waitFor();
   await page.goto(at(`people/${ids.get(OLD)}`));
-  await page.getByRole("region", { name: "Has now" }).getByText("Has access").waitFor();
+  await page.getByRole("region", { name: "Current access" }).getByText("Has access").waitFor();
   expect(complaints.filter((one) => !one.includes("404"))).toEqual([]);
 });

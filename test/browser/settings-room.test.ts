@@ -63,7 +63,7 @@ test("the processor's secret is rejected with a reason, set, and never shown aga
 test("limits show their source and the effect of reaching them, and server facts show how to change them", async () => {
   await tab("Limits").click();
   await page.waitForURL(/tab=limits/);
-  await page.getByText("The sender is answered 429").first().waitFor();
+  await page.getByText("The sender gets 429").first().waitFor();
   await page.getByText("RELAY_LIMIT_RELAYS", { exact: true }).waitFor();
   await tab("Server").click();
   await page.getByText("--trusted-proxy or RELAY_TRUSTED_PROXY").waitFor();
