@@ -70,6 +70,8 @@ export const CLEAN_PLACES: readonly string[] = [
   "change feed",
   "senders",
   "dashboard",
+  "command line and service",
+  "comments of src",
   "comments of web",
   "test names",
 ];

@@ -16,7 +16,7 @@ const TEST_NAME = /\b(?:test|describe|it)(?:\.each\([\s\S]*?\))?\(\s*"((?:[^"\\\
 /** A string with at least this many words is text for people. */
 const MIN_WORDS = 3;
 const NO_PROSE =
-  /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|PRAGMA|FROM|WHERE|ORDER BY|VALUES)\b|^[.#/\w-]+$|[{};]\s*$|^\s*[a-z-]+:\s|=>|&&|\|\|/;
+  /\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|PRAGMA|FROM|WHERE|ORDER BY|VALUES|IS NULL|__relay_complete)\b|^[.#/\w-]+$|[{};]\s*$|^\s*[a-z-]+:\s|=>|&&|\|\|/;
 
 /** Reads the sentences of a Markdown page without code blocks, rules of tables, front matter and inline code. */
 export function readMarkdown(path: string, text: string): Sentence[] {

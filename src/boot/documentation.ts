@@ -38,7 +38,7 @@ const FILLS: Readonly<Record<string, () => string>> = {
   "rules-map": () => writeRules("map and when"),
   "rules-recipe": () => writeRules("A signature recipe"),
   "rules-signed-text": () => writeRules("The signed text"),
-  "rules-unsigned": () => writeRules("Events that nobody signed"),
+  "rules-unsigned": () => writeRules("Unsigned events"),
   "rules-schedule": () => writeRules("Schedules"),
   "rules-actions": () => writeRules("Actions"),
   actions: writeActions,

@@ -8,7 +8,7 @@ import type { EarlyPort } from "./readiness.ts";
 /** The interval of log lines for steps that report no rows: the copy, and a single long statement. Moved rows are logged once a second. */
 const STILL_EVERY_MS = 5_000;
 const NOT_BEGUN =
-  "It waits for the database, which an earlier start's process may still have, or looks at what is to be done.";
+  "It waits for the database, which the process of an earlier start may still use, or it finds the migrations that it must run.";
 
 interface ToldDeps {
   clock: Clock;

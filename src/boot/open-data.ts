@@ -115,7 +115,7 @@ async function openEmbedded(
     onGroup,
     onTrouble: (trouble) => tellTrouble(log, trouble),
     onFull: (trouble) => {
-      if (trouble === null) log.info("the disk has room again, and writes go on");
+      if (trouble === null) log.info("the disk has room again, and writes continue");
       else log.error("the disk is full, so nothing is recorded that needs new room", { cause: trouble });
     },
   });
@@ -140,7 +140,7 @@ async function openShared(
       onGroup,
       onLock,
       onTrouble: (trouble) => {
-        if (trouble === null) log.info("the database can be used again, and writes go on");
+        if (trouble === null) log.info("the database is available again, and writes continue");
         else log.error("the database cannot be used, so nothing is recorded", { cause: trouble });
       },
     }),
@@ -223,7 +223,7 @@ async function migrateAnswering(
 const showMebibytes = (bytes: number): string => `${Math.ceil(bytes / 1_048_576)} MiB`;
 
 function tellTrouble(log: Log, trouble: string | null): void {
-  if (trouble === null) log.info("the database is in its place again, and writes go on");
+  if (trouble === null) log.info("the database file exists again, and writes continue");
   else log.error("the database is not where it was opened", { cause: trouble });
 }
 

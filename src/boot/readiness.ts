@@ -19,16 +19,15 @@ import { isAway } from "../store/postgres/error.ts";
 const TRY_EVERY_MS = 2_000;
 /** The resources that a start can wait for, each with the sentence for callers. */
 const WAITS = {
-  disk: "The service waits for its disk before it can start: the server's log says what the database failed with.",
-  database:
-    "The service waits for its database before it can start: the server's log says what stands against it.",
+  disk: "The service waits for its disk before it can start: the server's log shows the error of the database.",
+  database: "The service waits for its database before it can start: the server's log shows the reason.",
 } as const;
 /** A start normally takes less time. After it, the log and the port say that the start is slow. */
 const SLOW_MS = 5_000;
 const SLOW = {
   file: "The service is starting and reads its database: the disk is slow or busy, or the last run left a long log to read.",
   server:
-    "The service is starting and waits for an answer of its database: somebody may hold a lock there, or it has much to do.",
+    "The service is starting and waits for an answer of its database: another session may hold a lock, or the database is busy.",
 } as const;
 const NOT_RECORDED =
   "The service cannot use its database yet, so nothing was recorded: send the request again.";
@@ -182,10 +181,10 @@ const READY_KEPT_MS = 1_000;
 /** The limit for an answer. Balancers have their own timeout, often five seconds, and log no reason then. */
 const ANSWER_WITHIN_MS = 3_000;
 const SILENT =
-  "The store has given no answer for three seconds: it is cut off, or has much to do. Where that lasts, look at the disk or the database server that it is on.";
+  "The store has given no answer for three seconds: it is cut off or busy. If this lasts, check the disk or the database server.";
 /** A node that ends still serves requests for this time, because balancers check every few seconds. */
 export const LEAVE_MS = 4_000;
-const LEAVING = "This node ends: the others take its calls.";
+const LEAVING = "This node is stopping: the other nodes take its requests.";
 const TAKEN_OVER =
   "Another server took over this data directory, so this one runs nothing: stop one of the two, and restart the one that stays.";
 

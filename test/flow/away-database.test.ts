@@ -73,7 +73,7 @@ test("waits and logs the reason, asks senders to retry, and serves once the data
   const ready = await ask("/readyz");
   expect({ status: ready.status, body: await ready.json() }).toEqual({
     status: 503,
-    body: { ready: false, problem: "The service waits for its database before it can start: the server's log says what stands against it." },
+    body: { ready: false, problem: "The service waits for its database before it can start: the server's log shows the reason." },
   });
   const call = await ask("/hooks/app/orders");
   expect({ status: call.status, after: call.headers.get("retry-after"), body: await call.json() }).toMatchObject({
@@ -225,7 +225,7 @@ test("waits for a lock on the schema: the port says so within seconds, the log n
   const ready = () => fetch(`http://127.0.0.1:${node.slow()?.port}/readyz`);
   expect(await (await ready()).json()).toEqual({
     ready: false,
-    problem: "The service is starting and waits for an answer of its database: somebody may hold a lock there, or it has much to do.",
+    problem: "The service is starting and waits for an answer of its database: another session may hold a lock, or the database is busy.",
   });
   await until("it waits", () => node.waits().length > 0);
   expect(node.waits()).toEqual([

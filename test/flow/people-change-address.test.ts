@@ -56,7 +56,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
 });
 
 const REFUSED: [what: string, email: string, words: string][] = [
-  ["no address", "ada", "is not an e-mail address"],
+  ["no address", "ada", "is not an email address"],
   ["the address of another person", "BOB@example.com", "is the address of another person"],
 ];
 test.each(REFUSED)("%s is refused, and nothing changes", async (_what, email, words) => {

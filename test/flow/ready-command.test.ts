@@ -37,7 +37,7 @@ const slow: [string, Parameters<typeof startOnceItCan>[0]["database"], string][]
   [
     "PostgreSQL",
     placeOf("postgres://relay:secret@db.example/relay"),
-    "The service is starting and waits for an answer of its database: somebody may hold a lock there, or it has much to do.",
+    "The service is starting and waits for an answer of its database: another session may hold a lock, or the database is busy.",
   ],
 ];
 

@@ -298,7 +298,7 @@ test("a stopping node is unready for the load balancer, and still accepts reques
   );
   const leaving = nodes[0]?.service.leave();
   const ready = await call(0, "/readyz");
-  expect([ready.status, ready.json]).toEqual([503, { ready: false, problem: "This node ends: the others take its calls." }]);
+  expect([ready.status, ready.json]).toEqual([503, { ready: false, problem: "This node is stopping: the other nodes take its requests." }]);
   expect((await call(1, "/readyz")).status).toBe(200);
   expect((await hook(0, { id: "evt_late", amount: "1" })).status).toBe(200);
   await leaving;

@@ -264,7 +264,7 @@ describe("a receiver without requests", () => {
       ),
     ]);
     await send();
-    expect((await told())[1]).toBe("relay_recovered: orders was called for the first time.");
+    expect((await told())[1]).toBe("relay_recovered: orders received its first request.");
     expect(await standing()).toEqual([]);
   });
 });
@@ -312,7 +312,7 @@ describe("each problem alerts once with its cause, survives a restart, and resol
       ignored,
       () => send(),
       `relay_ignoring: orders has ignored every request since 2026-01-15T12:00:00.000Z, 3 by 2026-01-16T12:00:00.000Z, the last one because when.event_type must be "paid" and the call says "other".`,
-      "relay_recovered: orders acts on calls again: one passed its when.",
+      "relay_recovered: orders acts on requests again: one matched its when.",
     ],
     [
       "relay_nobody",

@@ -78,7 +78,7 @@ async function sendEvery(everyMs: number, times: number): Promise<void> {
 async function alerts(): Promise<string[]> {
   const rows = await fresh.store.read((tx) =>
     tx.all<{ code: string; target: string; count: number }>(
-      "SELECT code, target, count FROM alert WHERE code <> 'relay_uncalled' AND message NOT LIKE '%called for the first time.' ORDER BY id",
+      "SELECT code, target, count FROM alert WHERE code <> 'relay_uncalled' AND message NOT LIKE '%received its first request.' ORDER BY id",
     ),
   );
   return rows.map(({ code, target, count }) => `${code} ${target} ${count}`);

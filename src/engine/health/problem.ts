@@ -128,11 +128,11 @@ export const CAPPED_OVER_MS = HOUR_MS;
 
 /** The message of the alert when a problem is over. */
 const OVER: Readonly<Record<HealthCode, (name: string) => string>> = {
-  relay_refusing: (name) => `${name} accepts calls again: one verified.`,
+  relay_refusing: (name) => `${name} accepts requests again: one verified.`,
   relay_silent: (name) => `${name} receives events again, so its silence is over.`,
-  relay_ignoring: (name) => `${name} acts on calls again: one passed its when.`,
-  relay_capped: (name) => `${name} refused no event over the cap for an hour.`,
-  relay_uncalled: (name) => `${name} was called for the first time.`,
+  relay_ignoring: (name) => `${name} acts on requests again: one matched its when.`,
+  relay_capped: (name) => `${name} rejected no event over the limit for an hour.`,
+  relay_uncalled: (name) => `${name} received its first request.`,
   never_verified: (name) => `${name} verified its first request.`,
   relay_nobody: (name) => `${name} acts again: an event found its person.`,
   relay_failing: (name) => `${name} acts again: every action of an event succeeded.`,

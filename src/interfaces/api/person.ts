@@ -232,7 +232,7 @@ export const personRoutes = [
     summary:
       "Changes a person's address; an event that names the former one still finds them. plan shows it and changes nothing.",
     body: fields({
-      email: Type.String({ description: "the new e-mail address" }),
+      email: Type.String({ description: "the new email address" }),
       plan: Type.Optional(Type.Boolean({ description: "true: shows the change and changes nothing" })),
     }),
     answer: Type.Object({ plan: addressChange, person: personView, changed: Type.Boolean() }),

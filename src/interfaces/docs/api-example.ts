@@ -24,7 +24,7 @@ export interface ApiExample {
 const NOBODY = { name: "orders" };
 const PERSON = { id: "$PERSON" };
 const EVENT = { id: "$EVENT" };
-const ONCE = "The link or code is one that somebody was given, so this line alone is refused.";
+const ONCE = "The link or the code belongs to one person, so this line by itself is rejected.";
 
 /** The routes whose order in a page differs from the code's. Deletions come last. */
 export const ORDER: readonly string[] = [

@@ -143,7 +143,7 @@ function tellCount(query: string, hits: readonly Hit[]): string {
   if (wordsOf(query).length === 0) return "Type some words: a field, an error's code, a command.";
   const quoted = `“${escapeHtml(query.slice(0, MAX_QUERY_CHARS))}”`;
   if (hits.length === 0)
-    return `Nothing holds every word of ${quoted}. Try fewer words, or an error's code as it was written.`;
+    return `Nothing holds every word of ${quoted}. Try fewer words, or the exact code of an error.`;
   return hits.length === 1
     ? `One place for ${quoted}.`
     : `${hits.length === MAX_HITS ? `The first ${MAX_HITS}` : hits.length} places for ${quoted}.`;

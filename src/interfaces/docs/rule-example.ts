@@ -43,7 +43,7 @@ const RULES: Readonly<Record<string, readonly RuleExample[]>> = {
       rule: "A field that is not known is refused by its name, and the nearest known one is offered.",
       broken: { actions: [{ type: "call_url", ur: "https://example.com/notice" }] },
     },
-    { rule: "A secret never stands in a definition.", broken: { trigger: { secret: "whsec_…" } } },
+    { rule: "A definition never contains a secret.", broken: { trigger: { secret: "whsec_…" } } },
   ],
   "map and when": [
     { rule: "A map reads dotted paths of the body.", broken: { trigger: { map: { order: "data..id" } } } },
@@ -52,7 +52,7 @@ const RULES: Readonly<Record<string, readonly RuleExample[]>> = {
       broken: { trigger: { map: { person_email: "customer.email", person_id: "customer.ref" } } },
     },
     {
-      rule: "`when` reads mapped names alone.",
+      rule: "`when` reads only mapped names.",
       broken: { trigger: { map: { event_type: "type" }, when: { event_typ: "order.paid" } } },
     },
     {
@@ -120,7 +120,7 @@ const RULES: Readonly<Record<string, readonly RuleExample[]>> = {
       broken: verified({ scheme: "signature", signatureField: "sig", signedPayload: "{body}" }),
     },
   ],
-  "Events that nobody signed": [
+  "Unsigned events": [
     {
       rule: "A sender that signs no event may only write records and call URLs.",
       broken: {
@@ -133,7 +133,7 @@ const RULES: Readonly<Record<string, readonly RuleExample[]>> = {
       broken: { trigger: { verify: { scheme: "shared_token" }, map: { person_email: "email" } } },
     },
     {
-      rule: "Where the sender signs, there is nothing to trust.",
+      rule: "If the sender signs its events, there is nothing to trust.",
       broken: { trigger: { trustUnsignedEvents: true } },
     },
   ],

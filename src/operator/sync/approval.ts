@@ -309,7 +309,7 @@ const STATE_REFUSALS: Readonly<Record<State, readonly [RefusalCode, string]>> = 
 
 const APPLIED_TOO_LATE: (typeof STATE_REFUSALS)[State] = [
   "approval_expired",
-  "An owner approved this, but the plan was not applied within ten minutes of the request, so the approval expired and nothing was changed: run the command again, and an owner must approve the new request.",
+  "An owner approved this, but the plan was not applied within ten minutes of the request. The approval expired and nothing was changed. Run the command again: an owner must approve the new request.",
 ];
 
 /** Ends up to 50 approvals whose time is over, and returns how many it ended. */

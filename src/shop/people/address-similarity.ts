@@ -1,4 +1,4 @@
-/** Compares e-mail addresses: which spellings one person uses for the same address, and how many typos are between two. It reads no table. */
+/** Compares email addresses: the spellings that one person uses for an address, and the number of typos between two. It reads no table. */
 
 /** The parts of an address key. `letters`: the local part without dots and without a plus tag. */
 export interface AddressParts {

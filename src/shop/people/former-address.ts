@@ -50,7 +50,7 @@ export async function changeAddressManually(
   const person = await requirePerson(tx, environmentId, personId);
   const email = parseEmailAddress(address);
   if (email === null)
-    throw new Refusal("invalid_input", "`email` is not an e-mail address: use one such as name@example.com.");
+    throw new Refusal("invalid_input", "`email` is not an email address: use one such as name@example.com.");
   if (email === person.email) {
     const message = `The address is ${email} already, so nothing changes.`;
     return { plan: { from: email, to: email, message }, person, changed: false };

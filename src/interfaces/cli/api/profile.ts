@@ -128,7 +128,7 @@ export function saveProfile(world: World, profile: Profile, isDefault = false): 
   write(path, { default: isDefault ? profile.name : (before.default ?? profile.name), profiles });
 }
 
-/** Removes the profile. If it was the default, there is no default until a login names one, so no command acts on a place that nobody chose. */
+/** Removes the profile. If it was the default, there is no default until a login names one, so no command acts on a place that you did not choose. */
 export function removeProfile(world: World, name: string): void {
   const path = profilePath(world);
   if (path === null) return;

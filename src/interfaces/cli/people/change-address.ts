@@ -15,7 +15,7 @@ export const peopleChangeAddress: Command = {
   summary: "change a person's address",
   details:
     "The person keeps the id, the access and everything else. An event that names the former address still finds them. Only the new address can sign in. The command first shows the plan.",
-  arguments: [PERSON, { name: "new", help: "the new e-mail address" }],
+  arguments: [PERSON, { name: "new", help: "the new email address" }],
   options: PLANNED,
   examples: [
     "relay people change-address ada@example.com ada@example.org --plan",
