@@ -25,7 +25,7 @@ test("collections link to records, each with its relay and event", async () => {
   await page.getByRole("link", { name: "notices" }).click();
   await page.getByText("Thank you for cs_live_be07").waitFor();
   await page.getByRole("link", { name: "shop" }).first().waitFor();
-  const event = page.getByRole("link", { name: "event" }).first();
+  const event = page.getByRole("link", { name: "event", exact: true }).first();
   for (const width of [1280, 360]) {
     await page.setViewportSize({ width, height: 720 });
     const isCut = await event.evaluate((one) => {
