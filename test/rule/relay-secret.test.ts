@@ -407,7 +407,7 @@ describe("a fingerprint that an earlier version stored as a plain hash", () => {
     });
     const read = () =>
       store.read((tx) =>
-        tx.all<{ name: string; fingerprint: string | null }>("SELECT name, secret_fingerprint AS fingerprint FROM relay ORDER BY name"),
+        tx.all<{ name: string; fingerprint: string | null }>("SELECT name, secret_fingerprint AS fingerprint FROM relay ORDER BY name, id"),
       );
     const before = new Map((await read()).map((row) => [row.name, row.fingerprint]));
     await store.write("app", (tx) => rekeyFingerprints(tx, sealer));
