@@ -125,7 +125,7 @@ describe("under a running server", () => {
     expect(await ready(service)).toBe(503);
     renameSync(`${dataDir}-moved`, dataDir);
     await service.clock.advance(2_000);
-    expect(told(service, "the database is in its place again")).toBe(1);
+    expect(told(service, "the database file exists again")).toBe(1);
     expect((await send(service, "a")).status).toBe(200);
     await service.drain();
     expect(await ready(service)).toBe(200);
