@@ -122,7 +122,7 @@ test("a lock on the leases during the start is logged with a remedy", async () =
     await tx.unsafe("LOCK TABLE node_lease IN ACCESS EXCLUSIVE MODE");
     await until("it is told", () => node.slow() !== undefined);
   });
-  expect(node.slow()).toMatchObject({ cause: expect.stringContaining("somebody may hold a lock there"), todo: expect.stringContaining("pg_locks") });
+  expect(node.slow()).toMatchObject({ cause: expect.stringContaining("another session may hold a lock"), todo: expect.stringContaining("pg_locks") });
   const service = await node.ended;
   if (service instanceof Error) throw service;
 });
