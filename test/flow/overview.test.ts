@@ -221,6 +221,7 @@ const ROWS: readonly Row[] = [
     async stage() {
       await saveRelay(running, define([WRITE]));
       await sendEvent(running, "verified");
+      await running.clock.advance(1_000);
       for (let call = 0; call < 5; call++) {
         await running.hook("orders", signedCall({ id: "x" }, "another secret that is not the relay's"));
         await running.clock.advance(5 * 60_000);
@@ -228,7 +229,7 @@ const ROWS: readonly Row[] = [
       const key = { environmentId: await environmentId(), target: "relay:orders", nowMs: running.clock.now() };
       await running.service.store.write("app", (tx) => raiseProblem(tx, { ...key, code: "relay_silent", message: "It is silent." }));
     },
-    needs: [{ code: "relay_refusing", since: "2026-01-15T12:00:00.000Z" }],
+    needs: [{ code: "relay_refusing", since: "2026-01-15T12:00:01.000Z" }],
   },
   {
     name: "a relay that never verified a request, since the first rejection",
