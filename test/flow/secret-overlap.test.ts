@@ -73,7 +73,7 @@ test("an ended overlap rejects the old secret and is audited, and a second end i
   const [row] = (await running.api("GET", "/audit?action=relay.secret_changed&limit=1")).body.items;
   expect([row.before.secret.previousUntil, row.after.secret.previousUntil]).toEqual([expect.any(String), undefined]);
   const again = await end();
-  expect([again.status, again.body.message]).toEqual([404, expect.stringContaining("nothing to end")]);
+  expect([again.status, again.body.message]).toEqual([404, expect.stringContaining("no overlap to end")]);
   expect((await running.api("DELETE", "/relays/none/previous-secret")).status).toBe(404);
 });
 

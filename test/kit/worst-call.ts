@@ -305,7 +305,7 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET {E}/persons/:id/story": list(`/persons/${person}/story`),
   "GET {E}/persons/:id/similar": get(`${E}/persons/${person}/similar`),
   "POST {E}/persons/:id/change-address": send("POST", `${E}/persons/${person}/change-address`, { email: "new-address@example.com" }),
-  "POST {E}/persons/:id/merge": send("POST", `${E}/persons/${person}/merge`, { into: rowId("per", 7) }),
+  "POST {E}/persons/:id/merge": send("POST", `${E}/persons/${rowId("per", 8)}/merge`, { into: rowId("per", 7) }),
   "PATCH {E}/persons/:id": refused(400, "PATCH", `${E}/persons/${person}`, {
     attributes: Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`n${at}`, "x"])),
   }),
