@@ -113,7 +113,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       await often(stand, () => stand.callSigned(BODY, { seconds: stand.seconds, body: BODY }));
     },
     where: ["answer", "log", "problem", "alert"],
-    cause: /the relay has no secret or key yet|checks the sender's public key and none is stored/,
+    cause: /the relay has no secret or key yet|the sender's public key is not stored/,
     hidden: PRIVATE,
   },
   {
@@ -211,7 +211,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       await stand.leap(3 * DAY);
     },
     where: ["problem", "alert", "log"],
-    cause: /orders received its last event at .*ask the sender whether it still sends/,
+    cause: /orders received its last event at .*[Aa]sk the sender whether it still sends/,
   },
   {
     name: "never called",

@@ -38,7 +38,7 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
       }
     },
     where: ["log", "problem", "alert"],
-    cause: /Every event of orders since .* found nobody|person_id resolved to no person, so no action ran/,
+    cause: /No event of orders has found its person|person_id resolved to no person, so no action ran/,
   },
   {
     name: "paused",

@@ -136,9 +136,9 @@ export class Health {
   /** Raises the problem with the first rejected request of a relay that never verified one, and updates its cause with later ones. */
   protected recordNeverVerified(relay: LiveRelay, cause: string): void {
     const { stored } = this.#currentHealth(relay);
-    const message = formatNeverVerified(relay, cause);
+    const message = formatNeverVerified(relay, this.healthOf(relay.id).found?.cause ?? cause);
     if (stored.neverVerifiedAlerted === true) {
-      this.problems.update(relay, "never_verified", message);
+      this.problems.update(relay, "never_verified", message, this.healthOf(relay.id).found?.cause === cause);
       return;
     }
     stored.neverVerifiedAlerted = true;

@@ -4,7 +4,7 @@
  */
 import { type Clock, toIso } from "../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, type RaisableLimits } from "../../base/limit.ts";
-import { raiseAlert } from "../../platform/audit/alert.ts";
+import { raiseAlert, updateOpenAlert } from "../../platform/audit/alert.ts";
 import {
   clearProblem,
   listOpenProblems,
@@ -211,11 +211,11 @@ export class HealthProblems {
   }
 
   /** Updates the message of an open problem, at most once in `UPDATE_EVERY_MS`, because strangers can cause it. Sends no alert. */
-  update(relay: LiveRelay, code: HealthCode, message: string): void {
+  update(relay: LiveRelay, code: HealthCode, message: string, isDiagnosed: boolean): void {
     const problem = problemOf(relay, code);
     const open = this.standing.get(keyOf(problem));
     const nowMs = this.#deps.clock.monotonicMs();
-    if (open === undefined || nowMs - (open.updatedMs ?? Number.NEGATIVE_INFINITY) < UPDATE_EVERY_MS) return;
+    if (open === undefined || (!isDiagnosed && nowMs - (open.updatedMs ?? Number.NEGATIVE_INFINITY) < UPDATE_EVERY_MS)) return;
     open.updatedMs = nowMs;
     this.#change({ problem, raised: true, alerted: true, message });
   }
@@ -293,7 +293,9 @@ export async function writeChange(
   const key = { ...problem, nowMs };
   if (message === null) await clearProblem(tx, key);
   else if (raised) {
-    if ((await raiseProblem(tx, { ...key, message })) && !alerted) await raiseAlert(tx, { ...key, message });
+    const isNew = await raiseProblem(tx, { ...key, message });
+    if (isNew && !alerted) await raiseAlert(tx, { ...key, message });
+    if (!isNew && alerted) await updateOpenAlert(tx, { ...key, message });
   } else if (await clearProblem(tx, key)) {
     await raiseAlert(tx, { ...key, code: "relay_recovered", endOf: problem.code, message });
   }

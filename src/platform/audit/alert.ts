@@ -137,6 +137,16 @@ export async function raiseAlert(
   await ALERT.insert(tx, row);
 }
 
+/** Updates the message of an open alert. */
+export async function updateOpenAlert(
+  tx: Writer,
+  alert: { environmentId: number; code: string; target: string; message: string },
+): Promise<void> {
+  const { environmentId, code, target, message } = alert;
+  const sql = `UPDATE alert SET message = $message WHERE environment_id = $environmentId AND resolved_at IS NULL AND code = $code AND target = $target`;
+  await tx.run(sql, { environmentId, code, target, message });
+}
+
 /**
  * Finds the burst that a new alert joins. A burst dated in the future (the clock was set back) is skipped, because its mail has been sent and
  * it would hide new alerts until that time.
