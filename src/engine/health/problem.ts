@@ -215,7 +215,11 @@ export class HealthProblems {
     const problem = problemOf(relay, code);
     const open = this.standing.get(keyOf(problem));
     const nowMs = this.#deps.clock.monotonicMs();
-    if (open === undefined || (!isDiagnosed && nowMs - (open.updatedMs ?? Number.NEGATIVE_INFINITY) < UPDATE_EVERY_MS)) return;
+    if (
+      open === undefined ||
+      (!isDiagnosed && nowMs - (open.updatedMs ?? Number.NEGATIVE_INFINITY) < UPDATE_EVERY_MS)
+    )
+      return;
     open.updatedMs = nowMs;
     this.#change({ problem, raised: true, alerted: true, message });
   }
