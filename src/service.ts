@@ -126,7 +126,7 @@ export async function startService(config: ServiceConfig, ports: ServicePorts = 
 
 const stop = (part: { stop(): Promise<void> | void }) => part.stop();
 
-/** Tries to start once. `early` holds the port until the service listens on it. What is added to `started` stops in reverse order. */
+/** Tries to start once. `early` holds the port until the service listens on it. The parts of `started` stop in reverse order. */
 async function startOnce(
   config: ServiceConfig,
   ports: ServicePorts,
@@ -151,7 +151,7 @@ async function startOnce(
   const digest = (text: string): Uint8Array => sealer.digest(text);
   const places = leases.holdsAll ? null : new SharedPlaces({ store, clock, digest, nodes });
 
-  // What leaves this process: lines for the operator, mail and calls.
+  // These parts send to the outside: lines for the operator, mail and calls.
   const print = ports.printRun ?? ((line: string) => standardOutput.write(line));
   const terminal = local ? { print, program: ports.program ?? "relay" } : null;
   const notifier = started.adopt(new Notifier({ log, clock, terminal }), stop);
@@ -226,7 +226,7 @@ async function startOnce(
   ];
   for (const job of jobs) started.adopt(job, stop);
 
-  // What a write wakes.
+  // A write wakes these parts.
   const problems = started.adopt(
     new ProblemLog({ store, log, tell: (problem) => notifier.notifyProblem(problem) }),
     stop,

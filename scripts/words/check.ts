@@ -3,6 +3,7 @@ import {
   BANNED_OPENINGS,
   BANNED_WORDS,
   BRITISH,
+  COMMENT_OPENINGS,
   MAX_MEDIAN_WORDS,
   MAX_SENTENCE_WORDS,
   type WordRule,
@@ -30,7 +31,7 @@ interface Place {
   name: string;
   files: readonly string[];
   read(path: string, text: string): Sentence[];
-  /** True if long sentences are findings. */
+  /** True if sentences of more than `MAX_SENTENCE_WORDS` are findings. */
   isShort: boolean;
 }
 
@@ -83,16 +84,20 @@ const QUOTES_RULES = /^scripts\/words\/|^test\/house\/words|named-command\.ts$/;
 export function listFindings(read: (path: string) => string): Finding[] {
   return PLACES.flatMap((place) =>
     sentencesOf(place, read).flatMap((sentence) =>
-      checkSentence(sentence, place.isShort).map((found) => ({ ...sentence, ...found, place: place.name })),
+      checkSentence(sentence, place).map((found) => ({ ...sentence, ...found, place: place.name })),
     ),
   );
 }
 
-/** Lists the findings of a sentence. If `isShort` is true, a long sentence is a finding too. */
-export function checkSentence(sentence: Sentence, isShort: boolean): { found: string; instead: string }[] {
+/** Lists the findings of a sentence by the rules of its place. */
+export function checkSentence(
+  sentence: Sentence,
+  { read, isShort }: Pick<Place, "read" | "isShort">,
+): { found: string; instead: string }[] {
   const text = withoutCode(sentence.text);
   const isQuestion = text.endsWith("?");
-  const rules = [...BANNED_WORDS, ...(isQuestion ? [] : BANNED_OPENINGS), ...BRITISH];
+  const openings = read === readComments ? [...BANNED_OPENINGS, ...COMMENT_OPENINGS] : BANNED_OPENINGS;
+  const rules = [...BANNED_WORDS, ...(isQuestion ? [] : openings), ...BRITISH];
   const found = rules.flatMap((rule) => match(rule, text));
   const words = countWords(text);
   if (isShort && words > MAX_SENTENCE_WORDS)
@@ -104,7 +109,7 @@ export function checkSentence(sentence: Sentence, isShort: boolean): { found: st
 export function measure(read: (path: string) => string): string {
   const rows = PLACES.map((place) => {
     const all = sentencesOf(place, read);
-    const wrong = all.filter((sentence) => checkSentence(sentence, place.isShort).length > 0).length;
+    const wrong = all.filter((sentence) => checkSentence(sentence, place).length > 0).length;
     const lengths = all.map(({ text }) => countWords(text)).toSorted((one, other) => one - other);
     const median = lengths[Math.floor(lengths.length / 2)] ?? 0;
     const share = all.length === 0 ? 0 : (100 * wrong) / all.length;

@@ -61,6 +61,11 @@ export const BANNED_OPENINGS: readonly WordRule[] = [
   ),
 ];
 
+/** Openings of comments that leave out the subject: a comment begins with a noun or a third-person verb. */
+export const COMMENT_OPENINGS: readonly WordRule[] = [
+  opening("(What|Whether|How|Why|Which|Who|Whom)", "a noun or a third-person verb"),
+];
+
 /** British forms. Codes and fields of the specification keep their spelling. */
 export const BRITISH: readonly WordRule[] = [
   rule("cancelled", "canceled"),

@@ -51,7 +51,7 @@ interface Row {
   stage(): Promise<unknown>;
   /** The steps in their order; an open one begins with a minus sign. */
   steps: string[];
-  /** What the first open step says. */
+  /** The instruction of the first open step. */
   todo?: RegExp;
 }
 

@@ -7,7 +7,7 @@ import { readComments, readJsonStrings, readMarkdown, readStrings } from "../../
 import { PROJECT_ROOT } from "./source-tree.ts";
 
 function findingsOf(text: string): string[] {
-  return checkSentence({ path: "page.md", line: 1, text }, true).map(({ found }) => found);
+  return checkSentence({ path: "page.md", line: 1, text }, { read: readMarkdown, isShort: true }).map(({ found }) => found);
 }
 
 describe("a sentence", () => {
@@ -24,6 +24,15 @@ describe("a sentence", () => {
   ])("%s", (text, found) => {
     expect(findingsOf(text)).toEqual(found);
   });
+});
+
+test.each([
+  ["What a read needs.", ["What"]],
+  ["Whether the relay verifies.", ["Whether"]],
+  ["True if the relay verifies.", []],
+])("a comment: %s", (text, found) => {
+  const place = { read: readComments, isShort: false };
+  expect(checkSentence({ path: "a.ts", line: 1, text }, place).map((finding) => finding.found)).toEqual(found);
 });
 
 describe("sentences are read", () => {

@@ -236,7 +236,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
     },
     alone: true,
     where: ["problem", "log"],
-    cause: /Requests arrive through the proxy 127\.0\.0\.1, which is not trusted: .*--trusted-proxy 127\.0\.0\.1/,
+    cause: /Requests arrive through the proxy 127\.0\.0\.1, which is not trusted, so all callers behind it share one .*--trusted-proxy 127\.0\.0\.1/,
   },
   {
     name: "unsigned event that may not act",

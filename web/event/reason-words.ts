@@ -9,7 +9,7 @@ const MAX_ATTEMPTS = 7;
 
 interface Reason {
   tone: "good" | "waiting" | "bad" | "neutral";
-  /** What happened, in one or two sentences. */
+  /** The one or two sentences that say what happened. */
   text: string;
   /** The service's message about it, which may contain untrusted text. */
   why: string | null;

@@ -46,7 +46,7 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
   }, [route.path]);
   useEffect(() => {
     if (place === null) return;
-    // Without an address, the place is only a guess until the overview has loaded.
+    // The place is only a guess until the overview has loaded, if the address names none.
     if (known && at !== null) rememberPlace(place);
     // The environment that needs attention is known only now. If the service cannot answer, the dashboard opens anyway.
     const isTold = places !== undefined || error !== null;

@@ -15,13 +15,13 @@ export type CodeKind = (typeof CODE_KINDS)[number];
 export interface CodeEntry {
   /** The kinds, where they differ from the kind of the registry. */
   kinds?: readonly CodeKind[];
-  /** What happened. */
+  /** The sentence that says what happened. */
   what: string;
   /** The usual cause, where `what` does not say it. */
   why?: string;
-  /** What to do about it, with an imperative verb first. */
+  /** The instruction, with an imperative verb first. */
   todo: string;
-  /** What the service does next by itself: a retry, or when a problem or an alert resolves. */
+  /** The next step that the service takes by itself: a retry, or when a problem or an alert resolves. */
   next?: string;
 }
 

@@ -7,7 +7,7 @@ import { REQUESTS } from "./request-code.ts";
 import { RESULTS } from "./result-code.ts";
 import { WARNINGS } from "./warning-code.ts";
 
-/** What a code means. A code can have two meanings: `relay_capped` is a refusal and a problem. */
+/** The meaning of a code. A code can have two meanings: `relay_capped` is a refusal and a problem. */
 export interface Meaning {
   kinds: CodeKind[];
   /** The HTTP status of a refusal; null for any other code. */

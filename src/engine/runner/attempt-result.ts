@@ -28,7 +28,7 @@ function nextStateOf(
   return { state: "queued", reason: end.code, nextAttemptAtMs: nowMs + delayMs };
 }
 
-/** The data of an attempt. What is absent is empty: the attempt ended before it. */
+/** The data of an attempt. An absent part is empty, because the attempt ended before it. */
 type AttemptData = Pick<AttemptResult, "event" | "relay" | "startedAtMs"> &
   Partial<Pick<AttemptResult, "source" | "results" | "ran" | "personId" | "warnings" | "mapVersion">>;
 

@@ -16,7 +16,7 @@ export const attentionItemView = Type.Object({
   message: Type.String(),
   /** The next step for the owner, in a sentence. */
   todo: Type.String(),
-  /** What Relay does next by itself, such as when the item resolves; null where the code says nothing. */
+  /** The next step that Relay takes by itself, such as when the item resolves; null where the code says nothing. */
   next: textOrNull,
   /** The documentation page of the code, for callers that ask for it. */
   docs: Type.Optional(Type.String()),

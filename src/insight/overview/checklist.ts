@@ -28,7 +28,7 @@ const checklistStep = Type.Object({
   step: oneOf(STEPS),
   title: Type.String(),
   done: Type.Boolean(),
-  /** What to do, in sentences; null once the step is done. */
+  /** The instruction, in sentences; null once the step is done. */
   todo: textOrNull,
 });
 type Step = Static<typeof checklistStep>;
@@ -52,7 +52,7 @@ export type ChecklistView = Static<typeof checklistView>;
 /** The number of done events that are searched for one that is no test. */
 const MAX_DONE = 50;
 
-/** What happened at a relay since it was created. */
+/** The events of a relay's life that tick the steps. */
 interface Facts {
   /** True if any request arrived. */
   requested: boolean;

@@ -38,7 +38,7 @@ export const healthView = Type.Object({
   message: Type.String(),
   /** The next step, in a sentence; null where nothing is wrong. */
   todo: textOrNull,
-  /** What Relay does next by itself; null where nothing is known. */
+  /** The next step that Relay takes by itself; null where none is known. */
   next: textOrNull,
   since: timeOrNull,
   /** The code of the attention item; null where there is none. */

@@ -36,7 +36,7 @@ export const problemView = Type.Object({
   code: Type.String(),
   target: Type.String(),
   message: Type.String(),
-  /** What to do about it; null for a code of another release. */
+  /** The next step for the owner; null for a code of another release. */
   todo: textOrNull,
   /** When it resolves by itself, where the code says it. */
   next: textOrNull,

@@ -27,7 +27,7 @@ import type { Payment, SaleContext } from "./sale.ts";
 import { transferPurchase } from "./sale-move.ts";
 import { findActiveSubscription, SUBSCRIPTION } from "./subscription.ts";
 
-/** What a move takes from the first person and gives to the new one. */
+/** The rights that a move takes from the first person and gives to the new one. */
 export const purchaseMove = Type.Object({
   /** The ids of both people. */
   from: Type.String(),

@@ -19,7 +19,7 @@ import { movePurchase } from "./manual-move.ts";
 import { PURCHASE, type Purchase } from "./purchase.ts";
 import { findActiveSubscription } from "./subscription.ts";
 
-/** What a merge moves. */
+/** The rows that a merge moves. */
 export const personMerge = Type.Object({
   /** The ids of both people. */
   from: Type.String(),

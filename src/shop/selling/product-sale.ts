@@ -39,7 +39,7 @@ export async function fulfilByRelay(
     : sellProduct(tx, sale, found.item, payment);
 }
 
-/** What a sale gives of a product. `ended`: the access of a purchase that moves had ended, so none is granted. */
+/** The part of a product that a sale gives. `ended`: the access of a purchase that moves had ended, so none is granted. */
 type SoldProduct = Pick<Product, "name" | "key" | "credits"> & { ended?: boolean };
 
 /** Sells a product. */

@@ -18,7 +18,7 @@ import {
 } from "../people/address-similarity.ts";
 import type { PersonRow } from "../people/person.ts";
 
-/** Why a person is similar, the most similar first. */
+/** The reasons why a person is similar, the most similar first. */
 const REASONS = ["same_letters", "typo", "same_domain", "same_name"] as const;
 type Reason = (typeof REASONS)[number];
 

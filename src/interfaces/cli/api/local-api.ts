@@ -22,7 +22,7 @@ import type { World } from "../io.ts";
 import { DEFAULT_PORT, readBaseUrl, readServiceConfig } from "../service-option.ts";
 import { type Answered, Api, type Sent } from "./api.ts";
 
-/** What a request needs in addition to its environment. */
+/** The parts of the service that a request needs in addition to its environment. */
 interface Parts {
   store: Store;
   config: ServiceConfig;
