@@ -135,10 +135,10 @@ export class Health {
 
   /** Raises the problem with the first rejected request of a relay that never verified one, and updates its cause with later ones. */
   protected recordNeverVerified(relay: LiveRelay, cause: string): void {
-    const { stored } = this.#currentHealth(relay);
-    const message = formatNeverVerified(relay, this.healthOf(relay.id).found?.cause ?? cause);
+    const { stored, found } = this.#currentHealth(relay);
+    const message = formatNeverVerified(relay, found?.cause ?? cause);
     if (stored.neverVerifiedAlerted === true) {
-      this.problems.update(relay, "never_verified", message, this.healthOf(relay.id).found?.cause === cause);
+      this.problems.update(relay, "never_verified", message, found !== null);
       return;
     }
     stored.neverVerifiedAlerted = true;

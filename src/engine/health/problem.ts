@@ -140,7 +140,8 @@ const OVER: Readonly<Record<HealthCode, (name: string) => string>> = {
 
 interface HealthProblem extends ProblemKey {
   code: HealthCode;
-  /** The monotonic time when this process updated the message. */
+  /** The message as this process updated it last, and the monotonic time of that update. */
+  message?: string;
   updatedMs?: number;
 }
 
@@ -210,17 +211,17 @@ export class HealthProblems {
     this.#change({ problem, raised: true, alerted, message });
   }
 
-  /** Updates the message of an open problem, at most once in `UPDATE_EVERY_MS`, because strangers can cause it. Sends no alert. */
+  /**
+   * Updates the message of an open problem and of its open alert, and sends no further alert. A message without a diagnosis is updated at most once
+   * in `UPDATE_EVERY_MS`, because strangers can change it with each request.
+   */
   update(relay: LiveRelay, code: HealthCode, message: string, isDiagnosed: boolean): void {
     const problem = problemOf(relay, code);
     const open = this.standing.get(keyOf(problem));
+    if (open === undefined || open.message === message) return;
     const nowMs = this.#deps.clock.monotonicMs();
-    if (
-      open === undefined ||
-      (!isDiagnosed && nowMs - (open.updatedMs ?? Number.NEGATIVE_INFINITY) < UPDATE_EVERY_MS)
-    )
-      return;
-    open.updatedMs = nowMs;
+    if (!isDiagnosed && open.updatedMs !== undefined && nowMs - open.updatedMs < UPDATE_EVERY_MS) return;
+    Object.assign(open, { message, updatedMs: nowMs });
     this.#change({ problem, raised: true, alerted: true, message });
   }
 
