@@ -56,6 +56,18 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 });
 
+test("the list of similar people is empty for a person with live access or a purchase", async () => {
+  const similar = async (person: string) => (await running.api("GET", `/persons/${person}/similar`)).body.similar;
+  expect([await similar(old), await similar(now)]).toMatchObject([[], [{ email: OLD, reason: "same_letters" }]]);
+  await running.api("PUT", "/access", { items: [{ slug: "beta" }] });
+  const { grant } = (await running.api("POST", `/persons/${now}/grants`, { entitlement: "access:beta" })).body;
+  expect(await similar(now)).toEqual([]);
+  await running.api("DELETE", `/grants/${grant.id}`);
+  expect(await similar(now)).toHaveLength(1);
+  await running.api("POST", "/receipts", { ref: "pay_8", person: now, product: "lamp" });
+  expect(await similar(now)).toEqual([]);
+});
+
 test("records move, and an erasure of the new person deletes them", async () => {
   await running.api("POST", "/collections", { name: "notes", kind: "private", fields: { text: { type: "text" } } });
   await running.api("POST", "/collections/notes/records", { owner: old, data: { text: "mine" } });

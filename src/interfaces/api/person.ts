@@ -22,13 +22,14 @@ import {
 import { timelineItem } from "../../insight/timeline/item.ts";
 import { readTimeline } from "../../insight/timeline/timeline.ts";
 import { findMailStop } from "../../platform/mail/mail-stop.ts";
-import { accessView, checkAccess, viewAccess } from "../../shop/people/access-grant.ts";
+import { accessView, checkAccess, findAccess, viewAccess } from "../../shop/people/access-grant.ts";
 import { findBalance } from "../../shop/people/credit.ts";
 import { addressChange, changeAddressManually } from "../../shop/people/former-address.ts";
 import {
   changePersonManually,
   findNamesake,
   findPersonByEmail,
+  type PersonRow,
   personStatus,
   personView,
   readSentAddress,
@@ -47,6 +48,7 @@ import { addHoldings, findPersons, listPersons, personItem } from "../../shop/pe
 import { endPersonSessions } from "../../shop/portal/person-session.ts";
 import { mergePeopleManually, personMerge } from "../../shop/selling/person-merge.ts";
 import { currentPlan } from "../../shop/selling/plan-sale.ts";
+import { listPurchases } from "../../shop/selling/purchase.ts";
 import { listSimilarBuyers, similarBuyer } from "../../shop/selling/similar-buyer.ts";
 import { subscriptionView, viewSubscription } from "../../shop/selling/subscription.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
@@ -95,6 +97,17 @@ function remove(tx: Writer, call: TokenCall, personId: string, token: string): P
 }
 
 /** Returns the refusal for `find` or `email` with other filters, which would be ignored. */
+/** Returns true for a person with a purchase or live access, who did not pay under another address. */
+async function hasHoldings({ store }: HttpDeps, person: PersonRow, nowMs: number): Promise<boolean> {
+  const { environmentId, id: personId } = person;
+  return await store.read(async (tx) => {
+    const access = await findAccess(tx, { environmentId, personId, entitlement: null, nowMs });
+    if (access.granted) return true;
+    const { items } = await listPurchases(tx, environmentId, { limit: 1, after: null }, { person: personId });
+    return items.length > 0;
+  });
+}
+
 function refuseBeside(field: "find" | "email"): Refusal {
   const message = `\`${field}\` cannot be combined with q, email, find, status or access: leave those out, or leave ${field} out.`;
   return new Refusal("invalid_input", message, { problems: [{ field, message }] });
@@ -189,10 +202,12 @@ export const personRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/:id/similar",
-    summary: "Lists people with a similar address or name who bought something, the most similar first.",
+    summary:
+      "Lists people with a similar address or name who bought something, the most similar first. The list is empty for a person with a purchase or live access.",
     answer: Type.Object({ similar: Type.Array(similarBuyer) }),
-    async handle({ deps, environmentId, params }) {
+    async handle({ deps, environmentId, params, nowMs }) {
       const person = await deps.store.read((tx) => requirePerson(tx, environmentId, params.id));
+      if (await hasHoldings(deps, person, nowMs)) return { similar: [] };
       return { similar: await listSimilarBuyers(deps.store, person) };
     },
   }),

@@ -215,7 +215,7 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "POST {E}/persons": { body: { email: "bob@example.com" } },
   "GET {E}/persons/:id": { params: PERSON },
   "GET {E}/persons/:id/story": { params: PERSON },
-  "GET {E}/persons/:id/similar": { params: PERSON },
+  "GET {E}/persons/:id/similar": { params: { id: "$OTHER_PERSON" } },
   "POST {E}/persons/:id/change-address": {
     params: { id: "$OTHER_PERSON" },
     body: { email: "new@example.com", plan: true },

@@ -152,8 +152,7 @@ async function readPerson(api: Api, name: string, limit: number): Promise<Shown>
   const purchases = await api.list<Held["purchases"][number]>("/purchases", { person: id }, most);
   const events = await api.list<EventItem>("/events", { person: id }, most);
   const story = await api.list<TimelineItem>(`${of}/story`, {}, limit);
-  const hasNothing = grants.length === 0 && purchases.items.length === 0;
-  const similar = hasNothing ? await readSimilar(api, of) : [];
+  const similar = await readSimilar(api, of);
   return {
     person,
     namesake,
