@@ -85,6 +85,7 @@ describe("a promote", () => {
       ["relay", "receiverSecret"],
       ["relay", "receiverSecret"],
     ]);
+    expect(done.json.notLive).toEqual(["one", "two"]);
     expect(await namesOf(api)).toEqual(["one", "two"]);
     expect((await apply(api, asked)).json.code).toBe("approval_used");
     const after = await see(api, asked);
@@ -113,6 +114,31 @@ describe("a promote", () => {
     const edit = { definition: live.definition, version: live.version };
     const edited = (await api.call(`${LIVE}/relays/one`, { method: "PUT", body: edit, session: true })).json.relay;
     expect(edited.origin).toEqual({ kind: "dashboard", at: expect.any(String) });
+  });
+
+  test("reads the checklists of the first 5 relays of the plan", async () => {
+    await using api = await startApi();
+    await setDevelopment(
+      api,
+      ["one", "two", "three", "four", "five", "six"].map((name) => receiver(name)),
+    );
+    const asked = await ask(api);
+    await decide(api, asked, "approve");
+    const { json } = await apply(api, asked);
+    expect([json.secrets.length, json.notLive.length]).toEqual([6, 5]);
+  });
+
+  test("answers the new secrets if the checklists cannot be read", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    const asked = await ask(api);
+    await decide(api, asked, "approve");
+    await api.store.write("app", (tx) => tx.run("ALTER TABLE recent_request RENAME TO unreadable"));
+    const done = await apply(api, asked);
+    await api.store.write("app", (tx) => tx.run("ALTER TABLE unreadable RENAME TO recent_request"));
+    expect([done.status, done.json.secrets.length, done.json.notLive]).toEqual([200, 1, []]);
+    expect(api.logged.join("\n")).toContain("The checklists of the applied relays were not read.");
+    expect((await see(api, asked)).state).toBe("done");
   });
 
   test("names relays that break the unsigned-event rule as not carried, and applies the others", async () => {

@@ -176,38 +176,44 @@ export const approvalRoutes = [
       const context = relayContext({ deps, environment: target, actor, nowMs });
       const cap = deps.syncCap.makeCap(target, nowMs);
       await settleBefore(call, target.id);
-      try {
-        const done = await deps.store.write(origin, async (tx) => {
-          const now = await requireApproval(tx, row.id);
-          requireTime(call, now);
-          requireState("approved", now);
-          await requireApprover(tx, now.decidedBy);
-          const carried = await applyPlan(tx, context, wish, now.plan, cap);
-          await useApproval(tx, now, { environmentId: target.id, by, nowMs }, carried.changes);
-          return carried;
-        });
-        const notLive = await listNotLive(deps, target, done.entries);
-        return { ...viewCarried(done, []), secrets: done.secrets, notLive };
-      } catch (error) {
+      const applied = deps.store.write(origin, async (tx) => {
+        const now = await requireApproval(tx, row.id);
+        requireTime(call, now);
+        requireState("approved", now);
+        await requireApprover(tx, now.decidedBy);
+        const carried = await applyPlan(tx, context, wish, now.plan, cap);
+        await useApproval(tx, now, { environmentId: target.id, by, nowMs }, carried.changes);
+        return carried;
+      });
+      const done = await applied.catch(async (error: unknown) => {
         // An approval that expired meanwhile is not void: no side changed.
         if (error instanceof Refusal && error.code === "approval_expired") await settleTime(call, row);
         else if (error instanceof Refusal) await endVoid(call, row, error.message);
         throw error;
-      }
+      });
+      // The plan is applied, and only this response contains the secrets, so a failed read must not lose them.
+      const notLive = await listNotLive(deps, target, done.entries).catch((error: unknown) => {
+        deps.log.warn("The checklists of the applied relays were not read.", { error });
+        return [];
+      });
+      return { ...viewCarried(done, []), secrets: done.secrets, notLive };
     },
   }),
 ];
 
-/** Lists the relays of the plan that have an open step on their checklist. */
+/** The number of relays whose checklist is read after a plan was applied, because a plan can have hundreds of relays. */
+const MAX_CHECKLISTS = 5;
+const CARRIED: ReadonlySet<EntryView["state"]> = new Set(["created", "changed", "edited"]);
+
+/** Lists the relays that have an open step on their checklist, of the first ones that the plan created or changed. */
 async function listNotLive(
   { store, baseUrl }: HttpDeps,
   target: Environment,
   entries: readonly EntryView[],
 ): Promise<string[]> {
+  const carried = entries.filter(({ kind, state }) => kind === "relay" && CARRIED.has(state));
   const names: string[] = [];
-  for (const { kind, name, state } of entries) {
-    if (kind !== "relay" || state === "unchanged" || state === "only_there" || state === "not_carried")
-      continue;
+  for (const { name } of carried.slice(0, MAX_CHECKLISTS)) {
     const relay = await store.read((tx) => findRelay(tx, target.id, name));
     if (relay === null) continue;
     const { left } = await showChecklist(store, target, relay, receiverUrl(baseUrl(), target.appId, name));

@@ -95,7 +95,7 @@ export const appliedView = Type.Object({
       signingSecret: Type.Optional(Type.String()),
     }),
   ),
-  /** The relays of production that this plan created or changed and that have no real event that is done; absent for other environments. */
+  /** The relays that have an open step on their checklist, of the first 5 that this plan created or changed in production; absent for other environments. */
   notLive: Type.Optional(Type.Array(Type.String())),
 });
 

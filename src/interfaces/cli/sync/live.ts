@@ -49,8 +49,6 @@ const TOO_LATE =
   "An owner approved, but the approval expired before the command could apply the plan: run the command again for a new approval";
 
 const LOOK_EVERY_MS = 1_000;
-/** The number of commands that the end of a live change prints. */
-const MAX_TOLD_CHECKLISTS = 5;
 
 /** The change of production, as planned and shown. */
 interface LiveChange {
@@ -111,8 +109,7 @@ export async function carryLive(
 function tellNotLive(names: readonly string[], world: World): void {
   if (names.length === 0) return;
   world.tell(`Not live yet: ${names.map((name) => plain(name)).join(", ")}. Show the open steps:`);
-  for (const name of names.slice(0, MAX_TOLD_CHECKLISTS))
-    world.tell(`  relay relays checklist ${plain(name)} --environment production`);
+  for (const name of names) world.tell(`  relay relays checklist ${plain(name)} --environment production`);
 }
 
 function tellEnd({ state, why, decidedBy }: ApprovalView, { url }: Remote, world: World): number {
