@@ -10,6 +10,7 @@ import {
   listOpenProblems,
   type ProblemKey,
   raiseProblem,
+  updateOpenProblem,
 } from "../../platform/audit/problem.ts";
 import type { LiveRelay, Snapshot } from "../../rules/relay/live-relay.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
@@ -140,15 +141,18 @@ const OVER: Readonly<Record<HealthCode, (name: string) => string>> = {
 
 interface HealthProblem extends ProblemKey {
   code: HealthCode;
-  /** The message as this process updated it last, and the monotonic time of that update. */
+  /** The message as this process wrote it last; absent for a problem that was read. */
   message?: string;
+  /** True if that message contains the diagnosed cause. */
+  isDiagnosed?: boolean;
+  /** The monotonic time of the last update. */
   updatedMs?: number;
 }
 
-/** A problem that was raised or cleared. A null message sends no alert. `alerted`: another alert reported it already. */
+/** A change of a problem. A null message sends no alert. `alerted`: another alert reported it already. */
 interface Change {
   problem: HealthProblem;
-  raised: boolean;
+  kind: "raise" | "update" | "clear";
   alerted: boolean;
   message: string | null;
   nowMs: number;
@@ -207,29 +211,30 @@ export class HealthProblems {
     const problem = problemOf(relay, code);
     const key = keyOf(problem);
     if (this.standing.has(key)) return;
-    this.standing.set(key, problem);
-    this.#change({ problem, raised: true, alerted, message });
+    this.standing.set(key, { ...problem, message });
+    this.#change({ problem, kind: "raise", alerted, message });
   }
 
   /**
-   * Updates the message of an open problem and of its open alert, and sends no further alert. A message without a diagnosis is updated at most once
-   * in `UPDATE_EVERY_MS`, because strangers can change it with each request.
+   * Updates the message of an open problem and of its open alert, and sends no further alert. After the first diagnosis, the message is updated at
+   * most once in `UPDATE_EVERY_MS`, because strangers can change it with each request.
    */
   update(relay: LiveRelay, code: HealthCode, message: string, isDiagnosed: boolean): void {
     const problem = problemOf(relay, code);
     const open = this.standing.get(keyOf(problem));
     if (open === undefined || open.message === message) return;
     const nowMs = this.#deps.clock.monotonicMs();
-    if (!isDiagnosed && open.updatedMs !== undefined && nowMs - open.updatedMs < UPDATE_EVERY_MS) return;
-    Object.assign(open, { message, updatedMs: nowMs });
-    this.#change({ problem, raised: true, alerted: true, message });
+    const isFirstDiagnosis = isDiagnosed && open.isDiagnosed !== true;
+    if (!isFirstDiagnosis && open.updatedMs !== undefined && nowMs - open.updatedMs < UPDATE_EVERY_MS) return;
+    Object.assign(open, { message, isDiagnosed, updatedMs: nowMs });
+    this.#change({ problem, kind: "update", alerted: true, message });
   }
 
   /** Clears the problem where it is open. */
   clear(relay: LiveRelay, code: HealthCode): void {
     const problem = problemOf(relay, code);
     if (this.standing.delete(keyOf(problem)))
-      this.#change({ problem, raised: false, alerted: false, message: OVER[code](relay.name) });
+      this.#change({ problem, kind: "clear", alerted: false, message: OVER[code](relay.name) });
   }
 
   isStanding(relay: LiveRelay, code: HealthCode): boolean {
@@ -252,7 +257,7 @@ export class HealthProblems {
     for (const [key, problem] of this.standing) {
       if (watched.has(key)) continue;
       this.standing.delete(key);
-      this.#change({ problem, raised: false, alerted: false, message: null });
+      this.#change({ problem, kind: "clear", alerted: false, message: null });
     }
     const resolved = [...before.keys()].filter((key) => !this.standing.has(key));
     return resolved.flatMap((key) => watched.get(key) ?? []);
@@ -275,11 +280,12 @@ export class HealthProblems {
       .finally(() => {
         this.#meanwhile = null;
       });
-    this.standing = new Map(adopts ? this.standing : []);
-    for (const problem of stored) this.standing.set(keyOf(problem), problem);
-    for (const { problem, raised } of noticed) {
-      if (raised) this.standing.set(keyOf(problem), problem);
-      else this.standing.delete(keyOf(problem));
+    const known = this.standing;
+    this.standing = new Map(adopts ? known : []);
+    for (const problem of stored) this.standing.set(keyOf(problem), known.get(keyOf(problem)) ?? problem);
+    for (const { problem, kind } of noticed) {
+      if (kind === "raise") this.standing.set(keyOf(problem), problem);
+      if (kind === "clear") this.standing.delete(keyOf(problem));
     }
   }
 
@@ -293,16 +299,24 @@ export class HealthProblems {
 
 export async function writeChange(
   tx: Writer,
-  { problem, raised, alerted, message, nowMs }: Change,
+  { problem: { environmentId, code, target }, kind, alerted, message, nowMs }: Change,
 ): Promise<void> {
-  const key = { ...problem, nowMs };
-  if (message === null) await clearProblem(tx, key);
-  else if (raised) {
-    const isNew = await raiseProblem(tx, { ...key, message });
-    if (isNew && !alerted) await raiseAlert(tx, { ...key, message });
-    if (!isNew && alerted) await updateOpenAlert(tx, { ...key, message });
-  } else if (await clearProblem(tx, key)) {
-    await raiseAlert(tx, { ...key, code: "relay_recovered", endOf: problem.code, message });
+  const key = { environmentId, code, target, nowMs };
+  if (message === null) {
+    await clearProblem(tx, key);
+    return;
+  }
+  switch (kind) {
+    case "raise":
+      if ((await raiseProblem(tx, { ...key, message })) && !alerted)
+        await raiseAlert(tx, { ...key, message });
+      return;
+    case "update":
+      if (await updateOpenProblem(tx, key, message)) await updateOpenAlert(tx, key, message);
+      return;
+    case "clear":
+      if (await clearProblem(tx, key))
+        await raiseAlert(tx, { ...key, code: "relay_recovered", endOf: code, message });
   }
 }
 

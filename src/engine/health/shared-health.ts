@@ -89,7 +89,9 @@ export class SharedHealth extends Health {
   }
 
   protected override recordNeverVerified(relay: LiveRelay, cause: string): void {
-    this.#stateOf(this.healthOf(relay.id)).unverified = { relay, cause };
+    const known = this.healthOf(relay.id);
+    this.#stateOf(known).unverified = { relay, cause };
+    this.markChanged(known);
   }
 
   protected override endStreak(relay: LiveRelay, code: StreakCode): void {
@@ -162,8 +164,11 @@ export class SharedHealth extends Health {
     part.base = copyHealth(row);
     const { unverified } = part;
     part.unverified = null;
-    if (unverified !== null && row.acceptedAt === null)
+    if (unverified !== null && row.acceptedAt === null) {
+      const wasAlerted = known.stored.neverVerifiedAlerted;
       super.recordNeverVerified(unverified.relay, unverified.cause);
+      if (known.stored.neverVerifiedAlerted !== wasAlerted) this.markChanged(known);
+    }
     const grown = [...part.grown];
     part.grown.clear();
     for (const [code, relay] of grown) this.evaluate(relay, code);

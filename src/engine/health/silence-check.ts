@@ -8,7 +8,6 @@
 import { type Clock, ClockWatch, Loop, toIso } from "../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
-import { type NewAlert, raiseAlert } from "../../platform/audit/alert.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
 import { findLastEventAt } from "../../rules/relay/relay-view.ts";
 import { type Reader, type Store, StoreUnavailable } from "../../store/port.ts";
@@ -33,18 +32,6 @@ const MIN_SILENCE_MS = 6 * HOUR_MS;
 /** A history shorter than a week has no weekend yet, so a longer minimum applies. */
 const WHOLE_RHYTHM_MS = 7 * DAY_MS;
 const MIN_YOUNG_SILENCE_MS = 3 * DAY_MS;
-
-/** The time after which a missing secret is alerted. */
-const SECRET_GRACE_MS = 15 * MINUTE_MS;
-
-type MissingSecret = Pick<NewAlert, "environmentId" | "target" | "message">;
-
-/** Selects the missing secrets of servers that no alert reported yet, from the time ?1 on. */
-const MISSING_SECRETS = `SELECT environment_id AS environmentId, target, message FROM problem
-  WHERE cleared_at IS NULL AND code = 'secret_missing' AND raised_at <= ?1
-    AND (SELECT name FROM environment WHERE id = environment_id) <> 'local'
-    AND NOT EXISTS (SELECT 1 FROM alert WHERE alert.environment_id = problem.environment_id AND alert.target = problem.target
-      AND alert.code IN ('secret_missing', 'never_verified') AND alert.last_at >= problem.raised_at)`;
 
 interface Learned {
   lastAtMs: number;
@@ -115,20 +102,7 @@ export class SilenceCheck {
       if (looks) await this.#lookForCalls(relay);
     }
     await health.flush();
-    await this.#alertMissingSecrets();
     if (looks) await this.#lookForSilence(snapshot);
-  }
-
-  /** Alerts of receivers whose secret is still missing some time after the save, when a person who saves and pastes is done. */
-  async #alertMissingSecrets(): Promise<void> {
-    const { store, clock } = this.#deps;
-    const nowMs = clock.now();
-    const read = (tx: Reader) => tx.all<MissingSecret>(MISSING_SECRETS, nowMs - SECRET_GRACE_MS);
-    if ((await store.read(read)).length === 0) return;
-    await store.write("app", async (tx) => {
-      for (const problem of await read(tx))
-        await raiseAlert(tx, { ...problem, code: "secret_missing", nowMs });
-    });
   }
 
   async #lookForCalls(relay: LiveRelay): Promise<void> {

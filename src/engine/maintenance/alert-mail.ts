@@ -41,6 +41,7 @@ import {
 import { findSenderAddress } from "../../platform/mail/sender-domain.ts";
 import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../../store/port.ts";
 import { resolveOverAlerts } from "./alert-resolution.ts";
+import { alertMissingSecrets } from "./missing-secret.ts";
 
 const LOOK_EVERY_MS = MINUTE_MS;
 /** The time that alerts are gathered for a mail. */
@@ -124,6 +125,7 @@ export class AlertMail extends BackgroundJob {
     const { store, clock } = this.#deps;
     const nowMs = clock.now();
     await resolveOverAlerts(store, nowMs);
+    await alertMissingSecrets(store, nowMs);
     if (this.#deps.isCluster) await this.#endInterrupted(nowMs);
     for (const id of await store.read(listUndeliveredAlertEnvironments)) await this.#clearUnwanted(id);
     const waiting = await store.read((tx) => listUnmailedEnvironments(tx, nowMs - MAX_AGE_MS));

@@ -137,14 +137,15 @@ export async function raiseAlert(
   await ALERT.insert(tx, row);
 }
 
-/** Updates the message of an open alert. */
+/** Updates the message of the open alerts of a target. */
 export async function updateOpenAlert(
   tx: Writer,
-  alert: { environmentId: number; code: string; target: string; message: string },
+  { environmentId, code, target }: Pick<AlertRow, "environmentId" | "code" | "target">,
+  message: string,
 ): Promise<void> {
-  const { environmentId, code, target, message } = alert;
-  const sql = `UPDATE alert SET message = $message WHERE environment_id = $environmentId AND resolved_at IS NULL AND code = $code AND target = $target`;
-  await tx.run(sql, { environmentId, code, target, message });
+  const sql = `UPDATE alert INDEXED BY alert_open SET message = $message
+    WHERE environment_id = $environmentId AND resolved_at IS NULL AND target = $target AND code = $code`;
+  if ((await tx.run(sql, { environmentId, code, target, message })) > 0) tx.notify("alert", environmentId);
 }
 
 /**

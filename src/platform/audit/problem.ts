@@ -76,6 +76,15 @@ export async function raiseProblem(
 }
 
 /** Reports whether the problem is open, and has this message if one is given. */
+/** Updates the message of an open problem. Returns whether it changed. */
+export async function updateOpenProblem(tx: Writer, key: ProblemKey, message: string): Promise<boolean> {
+  const { environmentId, code, target } = key;
+  const open = await PROBLEM.get(tx, OPEN, { environmentId, code, target });
+  if (open === null || open.message === message) return false;
+  await PROBLEM.change(tx, open, { message });
+  return true;
+}
+
 export async function hasProblem(
   tx: Reader,
   { environmentId, code, target }: ProblemKey,
