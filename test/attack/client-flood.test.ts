@@ -157,7 +157,7 @@ test("a person's records cannot exceed their limit, smaller and deleted ones fre
   const refused = await shop.ann.call("POST", NOTES, { data: quarter });
   expect(refused.status).toBe(429);
   expect(refused.json.code).toBe("storage_capped");
-  expect(refused.json.message).toContain("1 MB, the limit");
+  expect(refused.json.message).toContain("at most 1 MB");
   expect((await shop.ann.call("GET", NOTES)).json.items).not.toBeEmpty();
   expect((await shop.bo.call("POST", NOTES, { data: quarter })).status).toBe(201);
   // The app can still write for the person. After that, the person can only shrink or delete records.
@@ -181,9 +181,9 @@ test("an environment's records and files cannot exceed its limit for any writer,
   expect((await shop.ann.call("POST", NOTES, { data: quarter })).status).toBe(201);
   const written = await shop.call(`${shop.E}${NOTES}`, { method: "POST", key: shop.keys.dev, body: { data: quarter } });
   for (const [refused, word] of [
-    [await upload(), "1 MB, the limit"],
+    [await upload(), "at most 1 MB"],
     [await shop.ann.call("POST", NOTES, { data: quarter }), "This app has no space left"],
-    [written, "1 MB, the limit"],
+    [written, "at most 1 MB"],
   ] as const) {
     expect(refused.json.code).toBe("storage_capped");
     expect(refused.json.message).toContain(word);

@@ -137,7 +137,7 @@ export class Metrics {
   });
   readonly #leases = new Gauge({
     name: "relay_node_leases",
-    help: "What this node runs by itself where several serve one database: environments, and 1 for maintenance if it runs the shared maintenance jobs.",
+    help: "What this node runs by itself where several serve one database: environments, and 1 of kind house if it runs the shared maintenance jobs.",
     labelNames: ["node", "kind"],
     registers: this.#registers,
   });

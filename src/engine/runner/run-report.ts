@@ -50,7 +50,7 @@ export function lastFailure(results: readonly ActionResult[]): string {
   return last?.outcome === "failed" ? last.message : "no action ran.";
 }
 
-/** The specification fixes this form, so that one pattern reads the lines of all runs. */
+/** Formats the line in the form of the specification. A single action is written as `1 action`. */
 function formatLine({ event, relay, outcome }: AttemptResult): string {
   const count = relay?.definition.actions.length ?? 0;
   return `RELAY · ${event.relayName} · ${event.trigger} · ${count === 1 ? "1 action" : `${count} actions`} · ${outcome === "ok" ? "ok" : "failed"}`;

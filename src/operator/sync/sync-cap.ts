@@ -39,16 +39,21 @@ export class SyncCap {
 
   /** Returns the most changes of one plan now. */
   async findMost(tx: Reader, target: Target): Promise<number> {
-    return (await mayBeLarge(tx, target)) ? Math.max(MAX_LARGE_PLAN_CHANGES, this.#limit) : this.#limit;
+    return this.#mostOf(await mayBeLarge(tx, target));
+  }
+
+  #mostOf(isLarge: boolean): number {
+    return isLarge ? Math.max(MAX_LARGE_PLAN_CHANGES, this.#limit) : this.#limit;
   }
 
   /** Makes the cap of one apply. */
   makeCap(target: Target, nowMs: number): ChangeCap {
     return {
       take: async (tx, changes) => {
-        const tooLarge = this.rejectTooLarge(changes, target, await this.findMost(tx, target));
+        const isLarge = await mayBeLarge(tx, target);
+        const tooLarge = this.rejectTooLarge(changes, target, this.#mostOf(isLarge));
         if (tooLarge !== null) throw tooLarge;
-        if (changes > 0 && !(await mayBeLarge(tx, target))) await this.#take(tx, target, changes, nowMs);
+        if (changes > 0 && !isLarge) await this.#take(tx, target, changes, nowMs);
       },
     };
   }

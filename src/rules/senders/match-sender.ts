@@ -6,33 +6,38 @@ import type { Sender } from "./sender.ts";
 /** The part of a sender that decides which receivers are its own. */
 export type MatchedSender = Pick<Sender, "verify" | "map" | "eventTypes">;
 
-/**
- * Finds the sender whose recipe a receiver uses. If several senders have one recipe, the fields and types that the relay reads decide. null: no
- * sender has the recipe, or two fit equally well.
- */
-export function matchSender<S extends MatchedSender>(
-  senders: readonly S[],
-  trigger: ReceiverTrigger,
-): S | null {
-  const scored = listOfRecipe(senders, trigger)
-    .map((sender) => ({ sender, score: scoreSender(sender, trigger) }))
-    .sort((one, other) => other.score - one.score);
-  const [best, next] = scored;
-  if (best === undefined || best.score === 0 || best.score === next?.score) return null;
-  return best.sender;
+/** The sender of a receiver. */
+interface SenderMatch<S> {
+  sender: S;
+  /** The number of paths and event types that both name, event types counted twice. */
+  score: number;
+  /** Every sender with this recipe. */
+  ofRecipe: readonly S[];
 }
 
-/** Lists the senders that sign by the receiver's recipe. */
-export function listOfRecipe<S extends MatchedSender>(
-  senders: readonly S[],
-  { verify }: ReceiverTrigger,
-): S[] {
-  const own = normalVerify(verify);
-  return senders.filter((sender) => normalVerify(sender.verify) === own);
+/** Finds senders by recipe. It normalizes the recipes of the senders once. */
+export class SenderIndex<S extends MatchedSender> {
+  readonly #byRecipe: ReadonlyMap<string, readonly S[]>;
+
+  constructor(senders: readonly S[]) {
+    this.#byRecipe = Map.groupBy(senders, ({ verify }) => normalVerify(verify));
+  }
+
+  /**
+   * Finds the sender whose recipe a receiver uses. If several senders have one recipe, the fields and types that the relay reads decide. null: no
+   * sender has the recipe, or two fit equally well.
+   */
+  find(trigger: ReceiverTrigger): SenderMatch<S> | null {
+    const ofRecipe = this.#byRecipe.get(normalVerify(trigger.verify)) ?? [];
+    const [best, next] = ofRecipe
+      .map((sender) => ({ sender, score: scoreSender(sender, trigger), ofRecipe }))
+      .sort((one, other) => other.score - one.score);
+    return best === undefined || best.score === 0 || best.score === next?.score ? null : best;
+  }
 }
 
 /** Counts the sender's paths that the receiver maps, and twice its event types that the receiver matches. */
-export function scoreSender(sender: MatchedSender, { map, when = {} }: ReceiverTrigger): number {
+function scoreSender(sender: MatchedSender, { map, when = {} }: ReceiverTrigger): number {
   const paths = new Set(Object.values(map));
   const wanted = new Set(Object.values(when).flat());
   const shared = Object.values(sender.map).filter((path) => paths.has(path)).length;

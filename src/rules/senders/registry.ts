@@ -72,7 +72,7 @@ import workos from "../../../senders/workos.json" with { type: "json" };
 import zendesk from "../../../senders/zendesk.json" with { type: "json" };
 import zoom from "../../../senders/zoom.json" with { type: "json" };
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
-import { matchSender } from "./match-sender.ts";
+import { SenderIndex } from "./match-sender.ts";
 import type { Sender } from "./sender.ts";
 
 /** A sender as TypeScript reads its file, in which each word is any text. A test checks the words. */
@@ -164,7 +164,9 @@ export function searchSenders(text: string): readonly Sender[] {
   );
 }
 
-/** Finds the sender whose recipe a receiver uses, as `matchSender` does. */
+const INDEX = new SenderIndex(SENDERS);
+
+/** Finds the sender whose recipe a receiver uses, as `SenderIndex` does. */
 export function recogniseSender(trigger: ReceiverTrigger): Sender | null {
-  return matchSender(SENDERS, trigger);
+  return INDEX.find(trigger)?.sender ?? null;
 }

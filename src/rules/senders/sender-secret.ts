@@ -3,11 +3,11 @@
  * that part of senders/*.json. registry.ts holds all of it and is loaded later.
  */
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
-import { listOfRecipe, matchSender, scoreSender } from "./match-sender.ts";
+import { SenderIndex } from "./match-sender.ts";
 import { readSecretSources } from "./read-secret-sources.ts" with { type: "macro" };
 import type { SecretSource } from "./read-secret-sources.ts";
 
-const SOURCES: readonly SecretSource[] = readSecretSources();
+const INDEX = new SenderIndex<SecretSource>(readSecretSources());
 
 /** The score that identifies a sender whose recipe others use too. One event type such as `order.paid` with the path `type` does not reach it. */
 const CERTAIN_SCORE = 4;
@@ -17,8 +17,9 @@ const CERTAIN_SCORE = 4;
  * treat their secrets otherwise and the receiver does not tell them apart.
  */
 export function findSecretSource(trigger: ReceiverTrigger): Pick<SecretSource, "title" | "secret"> | null {
-  const sender = matchSender(SOURCES, trigger);
-  if (sender === null) return null;
-  const agree = listOfRecipe(SOURCES, trigger).every(({ secret }) => secret.from === sender.secret.from);
-  return agree || scoreSender(sender, trigger) >= CERTAIN_SCORE ? sender : null;
+  const match = INDEX.find(trigger);
+  if (match === null) return null;
+  const { sender, score, ofRecipe } = match;
+  const agree = ofRecipe.every(({ secret }) => secret.from === sender.secret.from);
+  return agree || score >= CERTAIN_SCORE ? sender : null;
 }
