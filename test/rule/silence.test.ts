@@ -359,9 +359,7 @@ describe("a relay whose secret is missing", () => {
     await later(14 * MINUTE_MS);
     expect(await alerts()).toEqual([]);
     const { environment } = await kit.context();
-    const silent = await fresh.store.write("app", (tx) =>
-      saveSettings(tx, environment, { alerts: { secret_missing: false } }, environment.version),
-    );
+    const silent = await fresh.store.write("app", (tx) => saveSettings(tx, environment, { alerts: { secret_missing: false } }, environment.version));
     await later(15 * MINUTE_MS);
     expect(await alerts()).toEqual([]);
     await fresh.store.write("app", (tx) => saveSettings(tx, silent, { alerts: {} }, silent.version));
