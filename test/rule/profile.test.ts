@@ -197,4 +197,19 @@ describe("a command that changes something in production", () => {
     const { code, told } = await runCommand(["mcp", "--profile", "live"], { cwd: bare, env: { HOME: home } });
     expect([code, told]).toEqual([0, `This command changes PRODUCTION: shop/production at http://127.0.0.1:${server.port} (profile live).`]);
   });
+
+  test.each(["people merge per_1 per_2", "people change-address per_1 ada@example.com", "receipts move pay_7 per_2"])(
+    "%s changes nothing with --plan, so the default profile is enough",
+    async (line) => {
+      saveProfile(world(), profile("live", "production"));
+      const run = (more: string) => runCommand([...line.split(" "), more], { cwd: bare, env: { HOME: home } });
+      const planned = await run("--plan");
+      expect(planned.told).toContain("from the default profile");
+      expect(planned.told).not.toContain("PRODUCTION");
+      expect(asked.length).toBeGreaterThan(0);
+      asked.length = 0;
+      expect(await run("--yes")).toMatchObject({ code: 2, told: expect.stringContaining("To change production, write --profile live") });
+      expect(asked).toEqual([]);
+    },
+  );
 });

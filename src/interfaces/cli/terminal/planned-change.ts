@@ -36,7 +36,8 @@ export async function makePlannedChange<Answer extends Planned>(
   world: World,
   find: (api: Api) => Promise<PlannedChange>,
 ): Promise<Answer | null> {
-  const made = await withApi<{ answer: Answer; isPlan: boolean }>("write", input, world, async (api) => {
+  const access = input.on("plan") ? "read" : "write";
+  const made = await withApi<{ answer: Answer; isPlan: boolean }>(access, input, world, async (api) => {
     const { path, body, ...words } = await find(api);
     const planned = await api.request<Answer>("POST", path, { ...body, plan: true });
     if (input.on("plan")) return { answer: planned, isPlan: true };
