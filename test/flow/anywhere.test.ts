@@ -323,7 +323,11 @@ describe("--web opens the page of an item at the service, and prints its address
     const { said, told } = await here("events show {event} --web");
     expect(said).toStartWith("http");
     expect(told).toBe("No browser is available here: open the address yourself.");
-    expect(await there("events show evt_nothing --web")).toMatchObject({ code: 1, said: "" });
+    for (const line of ["events show evt_nothing", "people show nobody@example.com", "people show per_nobody", "relays show nobody"]) {
+      const { code, told: refusal } = await there(line);
+      expect(code).toBe(1);
+      expect(await there(`${line} --web`)).toMatchObject({ code, said: "", told: refusal });
+    }
   });
 });
 

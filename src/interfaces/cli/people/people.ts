@@ -78,7 +78,7 @@ export const peopleShow: Command = {
   async run(input, world) {
     if (input.on("web"))
       return await openWebPage(input, world, async (api) => ({
-        path: ["people", (await readPerson(api, input.first(), 1)).person.id],
+        path: ["people", (await requestPerson(api, input.first())).person.id],
       }));
     const limit = readLimit(input);
     const shown = await withApi<Shown>("read", input, world, async (api) => {
@@ -131,18 +131,27 @@ type Shown = Held & {
   goesOn: boolean;
 };
 
+type PersonAnswer = Pick<Held, "person" | "namesake" | "tokens" | "mailStoppedAt"> & { plan: string | null };
+
+/** Shows a person by address, by id, or by the ending of an id. Refuses with `not_found`. */
+async function requestPerson(api: Api, name: string): Promise<PersonAnswer> {
+  const { id } = await findPerson(api, name);
+  try {
+    return await api.request<PersonAnswer>("GET", personPath(id));
+  } catch (error) {
+    throw error instanceof Refusal && error.code === "not_found" ? rejectUnknownPerson(name) : error;
+  }
+}
+
+function personPath(id: string): string {
+  return `/persons/${encodeURIComponent(id)}`;
+}
+
 /** Reads each part from the route that has it. */
 async function readPerson(api: Api, name: string, limit: number): Promise<Shown> {
-  const { id } = await findPerson(api, name);
-  const [of, most] = [`/persons/${encodeURIComponent(id)}`, LATELY.limit];
-  const { person, plan, namesake, tokens, mailStoppedAt } = await api
-    .request<Pick<Held, "person" | "namesake" | "tokens" | "mailStoppedAt"> & { plan: string | null }>(
-      "GET",
-      of,
-    )
-    .catch((error: unknown) => {
-      throw error instanceof Refusal && error.code === "not_found" ? rejectUnknownPerson(name) : error;
-    });
+  const { person, plan, namesake, tokens, mailStoppedAt } = await requestPerson(api, name);
+  const { id } = person;
+  const [of, most] = [personPath(id), LATELY.limit];
   const { grants } = await api.request<{ grants: Held["access"] }>("GET", `${of}/access`);
   const had = await api.list<Held["ended"][number]>(`${of}/grants`, {}, most);
   const active = { person: id, status: "active" };

@@ -4,7 +4,6 @@
  */
 
 import { writeJson } from "../../../base/json.ts";
-import type { Api } from "../api/api.ts";
 import { formatPickupDelay, withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { openWebPage, WEB } from "../api/web-page.ts";
@@ -14,9 +13,15 @@ import type { World } from "../io.ts";
 import { BASE_URL } from "../service-option.ts";
 import { LIMIT, readLimit } from "../terminal/listing.ts";
 import { sayList, saySheet } from "../terminal/terminal.ts";
-import { listRelays, readRelayChecklist, readRelayFunnel, readRelayStory, setRelayState } from "./request.ts";
 import {
-  type RelayStory,
+  listRelays,
+  readRelay,
+  readRelayChecklist,
+  readRelayFunnel,
+  readRelayStory,
+  setRelayState,
+} from "./request.ts";
+import {
   sayCounts,
   stateOf,
   toneOfHealth,
@@ -74,12 +79,12 @@ export const relaysShow: Command = {
   options: [WEB, ...OF_RELAY],
   examples: ["relay relays show checkout-completed", "relay relays show checkout-completed --web"],
   async run(input, world) {
-    const read = (api: Api): Promise<RelayStory> => readRelayStory(api, input.first());
+    const name = input.first();
     if (input.on("web"))
       return await openWebPage(input, world, async (api) => ({
-        path: ["relays", (await read(api)).relay.name],
+        path: ["relays", (await readRelay(api, name)).relay.name],
       }));
-    const story = await withApi("read", input, world, read);
+    const story = await withApi("read", input, world, (api) => readRelayStory(api, name));
     if (input.on("json")) return world.say(writeJson(story, 2));
     await saySheet(input, world, writeStory(story));
   },

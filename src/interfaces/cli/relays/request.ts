@@ -32,10 +32,15 @@ export async function listRelays(
   return { held: (await readHeldAt(api)) !== null, items, next: page.next };
 }
 
+export function readRelay(
+  api: Api,
+  name: string,
+): Promise<Pick<RelayStory, "relay" | "health" | "remembered">> {
+  return api.request("GET", pathOf(name));
+}
+
 export async function readRelayStory(api: Api, name: string): Promise<RelayStory> {
-  const { relay, health, remembered } = await api.request<
-    Pick<RelayStory, "relay" | "health" | "remembered">
-  >("GET", pathOf(name));
+  const { relay, health, remembered } = await readRelay(api, name);
   const { definition } = relay;
   const judged = await api.request<{ warnings: Warning[] }>("POST", "/relays/validate", { definition });
   const calls = await api.list<RecentRequestView>("/calls", { relay: name }, MAX_SHOWN_CALLS);
