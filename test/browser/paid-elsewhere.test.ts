@@ -36,7 +36,21 @@ test("a merge shows its plan and its refusal, and moves everything", async () =>
   await dialog.getByText("No person").waitFor();
   await target.fill(OLD);
   await dialog.getByRole("button", { name: "Show the plan" }).click();
-  await dialog.getByText(`Moves 1 purchase, 5 credits from ${NEW} to ${OLD}.`).waitFor();
+  const plan = dialog.getByText(`Moves 1 purchase, 5 credits from ${NEW} to ${OLD}.`);
+  await plan.waitFor();
+  // Another target needs its own plan, and cannot change while the request runs.
+  await target.fill("nobody@example.com");
+  await plan.waitFor({ state: "detached" });
+  await target.fill(`${OLD} `);
+  const answer = Promise.withResolvers<void>();
+  await page.route(/\/merge$/, async (route) => {
+    await answer.promise;
+    await route.continue();
+  });
+  await dialog.getByRole("button", { name: "Show the plan" }).click();
+  await page.waitForFunction(() => document.querySelector("dialog input")?.matches(":disabled"));
+  answer.resolve();
+  await plan.waitFor();
   await dialog.getByRole("button", { name: "Merge", exact: true }).click();
   await toast.getByText(`Everything of ${NEW} is moved.`).waitFor();
   await page.goto(at(`people/${ids.get(OLD)}`));
