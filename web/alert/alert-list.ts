@@ -82,7 +82,7 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
 
 function AlertState({ alert: { resolvedAt, resolvedBy } }: { alert: AlertView }): View {
   if (resolvedAt === null) return html`<${StateMark} state="failed" word="Open" />`;
-  const by = resolvedBy === "itself" ? "by itself" : `by ${resolvedBy?.replace(/^owner:/, "")}`;
+  const by = resolvedBy === "itself" ? "automatically" : `by ${resolvedBy?.replace(/^owner:/, "")}`;
   return html`<span class="two-lines"><${StateMark} state="done" word="Resolved" /><span class="quiet">${by}, <${Ago} at=${resolvedAt} /></span></span>`;
 }
 

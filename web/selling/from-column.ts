@@ -12,7 +12,7 @@ export function fromColumn<Item extends { relay: string | null; eventId: string 
     priority: 3,
     size: "name",
     cell: ({ relay, eventId, origin }) =>
-      html`<span class="clip">${relay === null ? (origin === "relay" ? "by hand" : "your server") : html`<a href=${pagePath(place, "relays", relay)}>${relay}</a>`}${
+      html`<span class="clip">${relay === null ? (origin === "relay" ? "manual" : "your server") : html`<a href=${pagePath(place, "relays", relay)}>${relay}</a>`}${
         eventId !== null && html` · <a href=${pagePath(place, "events", eventId)}>event</a>`
       }</span>`,
   };

@@ -20,8 +20,7 @@ const BUSY_MS = 1_000;
 const REST_MS = 60_000;
 
 const KINDS: readonly (readonly [start: string, words: string])[] = [
-  ["scheduled-", "by itself"],
-  ["by-hand-", "manual"],
+  ["scheduled-", "automatic"],
   ["before-restore-", "before a restore"],
   ["before-migration-", "before an update"],
   ["before-move-", "before a move"],
@@ -30,16 +29,16 @@ const KINDS: readonly (readonly [start: string, words: string])[] = [
 const COLUMNS: readonly Column<BackupFile>[] = [
   {
     name: "file",
-    title: "Add",
+    title: "File",
     priority: 1,
     cell: ({ name }) => html`<span class="clip mono"><${SafeText} text=${name} limit=${80} /></span>`,
   },
   {
     name: "kind",
-    title: "Made",
+    title: "Kind",
     priority: 3,
     size: "name",
-    cell: ({ name }) => KINDS.find(([start]) => name.startsWith(start))?.[1] ?? "by hand",
+    cell: ({ name }) => KINDS.find(([start]) => name.startsWith(start))?.[1] ?? "manual",
   },
   { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => sayBytes(bytes) },
   timeColumn("time", "When", 2, ({ at }) => at),
