@@ -60,7 +60,7 @@ test("errors appear at their fields, and a preview records nothing", async () =>
 
 test("a preview comes first: a double click on the way records nothing, and a double click there records once", async () => {
   await see.dblclick();
-  await dialog.getByText("They get lamp for good, and 5 credits. Relay writes a permanent receipt. Relay moves no money.").waitFor();
+  await dialog.getByText("They get lamp permanently, and 5 credits. Relay writes a permanent receipt. Relay moves no money.").waitFor();
   await dialog.getByText("ada@example.com paid €42.50 for the product lamp, under pay_7.").waitFor();
   expect(await receipts()).toHaveLength(1);
   await dialog.getByRole("button", { name: "Back" }).click();
@@ -82,7 +82,7 @@ test("a lost response is reported, and a repeat returns the same receipt", async
   await dialog.getByLabel(/^Ref/).fill("inv-12");
   await dialog.getByLabel(/^Customer/).fill("cus_1");
   await see.click();
-  await dialog.getByText("They are on the plan pro from now on, until it is ended by hand: no relay ends it.").waitFor();
+  await dialog.getByText("They are on the plan pro from now on, until you end it. No relay ends it.").waitFor();
   await dialog.getByText("The person is suspended and cannot use the access until you activate them.").waitFor();
   await page.route("**/receipts", async (route) => {
     await route.fetch();

@@ -69,7 +69,7 @@ export function CollectionForm({ place, collection: given, wanted, onClose, onMa
       path: collection === null ? list : apiPath(place, "collections", name),
       body: collection === null ? { name, ...shape } : { ...shape, version: collection.version },
       changes,
-      done: `The collection ${name} is ${collection === null ? "made" : "saved"}.`,
+      done: `The collection ${name} was ${collection === null ? "created" : "saved"}.`,
     });
     if (sent === null) return;
     if (sent.answer.warnings.length > 0) setWarnings(sent.answer.warnings);

@@ -73,7 +73,7 @@ function columnsOf(place: Place, onDelete: (file: FileView) => void): Column<Fil
       cell: ({ mediaType }) => html`<span class="clip quiet">${mediaType}</span>`,
     },
     { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => sayBytes(bytes) },
-    timeColumn("time", "Kept", 2, ({ createdAt }) => createdAt),
+    timeColumn("time", "Stored", 2, ({ createdAt }) => createdAt),
     {
       name: "end",
       title: "",

@@ -60,7 +60,7 @@ export function ItemForm({ place, kind, item: given, wanted, uses, onClose, onSa
     const data = new FormData(event.target as HTMLFormElement);
     const name = item?.name ?? String(data.get("name") ?? "").trim();
     const body = readBody(kind, data, item);
-    const done = item === null ? `The ${word} ${name} is made.` : `The ${word} ${name} is saved.`;
+    const done = `The ${word} ${name} was ${item === null ? "created" : "saved"}.`;
     const path = apiPath(place, kind, name);
     const sent = await send<{ warnings: Warning[] }>({
       method: "PUT",

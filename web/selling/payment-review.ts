@@ -88,10 +88,9 @@ export function PaymentReview({
 
 function Gives({ payment: { itemKind, item, entitlement, credits, plan } }: { payment: Payment }): View {
   if (itemKind === "product")
-    return html`They get <b>${entitlement}</b> for good${credits > 0 && html`, and <b>${sayCount(credits, "credit")}</b>`}.`;
-  if (plan === item)
-    return html`They stay on the plan <b>${item}</b> until it is ended by hand: no relay ends it.`;
-  return html`They are on the plan <b>${item}</b> from now on, until it is ended by hand: no relay ends it.${
+    return html`They get <b>${entitlement}</b> permanently${credits > 0 && html`, and <b>${sayCount(credits, "credit")}</b>`}.`;
+  if (plan === item) return html`They stay on the plan <b>${item}</b> until you end it. No relay ends it.`;
+  return html`They are on the plan <b>${item}</b> from now on, until you end it. No relay ends it.${
     plan !== null && html` Their plan <b>${plan}</b> ends.`
   }`;
 }

@@ -67,7 +67,7 @@ function columnsOf(onRevoke: (key: Key) => void): Column<Key>[] {
       cell: (key) => html`<${KeyState} of=${key} />`,
     },
     timeColumn("used", "Last used", 2, ({ lastUsedAt }) => lastUsedAt),
-    timeColumn("made", "Made", 4, ({ createdAt }) => createdAt),
+    timeColumn("created", "Created", 4, ({ createdAt }) => createdAt),
     {
       name: "ends",
       title: "Ends",
