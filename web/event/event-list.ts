@@ -82,7 +82,7 @@ export function EventListPage({ place, query }: PageProps): View {
     <${EventFilter} place=${place} query=${query} />
     ${!hasNone && html`<${EventHistogram} place=${place} filter=${filter} />`}
     ${list.error !== null && list.items !== undefined && html`<${FromBefore} error=${list.error} />`}
-    <div class=${isOpen ? "events-beside" : "events-alone"}><div>
+    <div class=${isOpen ? "events-split" : ""}><div>
     ${
       list.items === undefined
         ? html`<${NotYet} error=${list.error} rows=${10} onRetry=${list.reload} />`

@@ -25,7 +25,7 @@ export function EventPage({ place, params }: PageProps): View {
   const { event, error, isGone, reload, put } = useEvent(place, id);
   const [isReplaying, setReplaying] = useState(false);
   const stop = event === undefined ? null : whyNotReplayed(event);
-  const beside = useNeighbours(place, id);
+  const neighbors = useNeighbors(place, id);
   const go = (to: string | null) => () => {
     if (to === null) return false;
     navigate(pagePath(place, "events", to), { replace: true });
@@ -36,10 +36,10 @@ export function EventPage({ place, params }: PageProps): View {
     return may;
   };
   useKeys({
-    p: go(beside.previous),
-    "[": go(beside.previous),
-    n: go(beside.next),
-    "]": go(beside.next),
+    p: go(neighbors.previous),
+    "[": go(neighbors.previous),
+    n: go(neighbors.next),
+    "]": go(neighbors.next),
     r: replay,
   });
   const back = { back: "Events", backTo: pagePath(place, "events") };
@@ -59,9 +59,9 @@ export function EventPage({ place, params }: PageProps): View {
     tellDone("Queued for replay. The result appears here.");
   };
   return html`<${PageHead} title=${title} ...${back} aside=${html`<${EventMark} event=${event} />`}>
-      <div class="beside" role="group" aria-label="Events of this filter">
-        <${Step} to=${beside.previous} place=${place} words="Previous event" letter="p" icon="up" />
-        <${Step} to=${beside.next} place=${place} words="Next event" letter="n" icon="down" /></div>
+      <div class="event-steps" role="group" aria-label="Events of this filter">
+        <${Step} to=${neighbors.previous} place=${place} words="Previous event" letter="p" icon="up" />
+        <${Step} to=${neighbors.next} place=${place} words="Next event" letter="n" icon="down" /></div>
     <//>
     <${EventView} place=${place} event=${event} error=${error} onEvent=${(event: Event) => put({ event })} onReplay=${replay} />
     ${isReplaying && html`<${EventReplay} place=${place} id=${id} onClose=${() => setReplaying(false)} onReplayed=${replayed} />`}`;
@@ -85,7 +85,7 @@ function Step({
 }
 
 /** Returns the ids above (newer) and below (older) the event in the list that the user left. */
-function useNeighbours(place: Place, id: string): { previous: string | null; next: string | null } {
+function useNeighbors(place: Place, id: string): { previous: string | null; next: string | null } {
   const [, left = ""] = asLeft(pagePath(place, "events")).split("?", 2);
   const filter = filterAsListed(new URLSearchParams(left));
   const { items = [] } = useList<EventItem>(apiPath(place, "events") + writeQuery(filter));

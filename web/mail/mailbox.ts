@@ -40,7 +40,7 @@ export function Mailbox({ place, query }: { place: Place; query: URLSearchParams
       <${Choice} name="kind" label="Kind" none="Every kind" query=${query} options=${Object.entries(KINDS)} />
       ${filter.person !== null && html`<button type="button" class="chip" onClick=${() => setQuery({ person: "" })}>to one person ×</button>`}</div>
     ${mails.error !== null && mails.items !== undefined && html`<${FromBefore} error=${mails.error} />`}
-    <div class=${openId === "" ? "" : "mail-beside"}><div>
+    <div class=${openId === "" ? "" : "mail-split"}><div>
     ${
       mails.items === undefined
         ? html`<${NotYet} error=${mails.error} onRetry=${mails.reload} />`

@@ -18,10 +18,10 @@ interface Shown {
   navigation: string;
   main: string;
   /** The contents of the page, shown next to it. */
-  beside?: string;
+  sections?: string;
 }
 
-function frame({ title, query = "", navigation, main, beside = "" }: Shown): string {
+function frame({ title, query = "", navigation, main, sections = "" }: Shown): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -45,7 +45,7 @@ function frame({ title, query = "", navigation, main, beside = "" }: Shown): str
 <div class="frame">
 <nav class="pages" id="pages" aria-label="Pages">${navigation}</nav>
 <main id="content" tabindex="-1">${main}</main>
-${beside}
+${sections}
 </div>
 </body>
 </html>
@@ -78,7 +78,7 @@ ${renderHtml(page.text)}</article>${turnPages(pages, page)}`;
     title: `${page.title} · Relay Service docs`,
     navigation: navigate(pages, page),
     main,
-    beside: listSections(page),
+    sections: listSections(page),
   });
 }
 
@@ -95,7 +95,7 @@ function turnPages(pages: readonly DocPage[], page: DocPage): string {
     to === undefined
       ? ""
       : `<a class="${rel}" rel="${rel}" href="${pathOf(to.id)}"><span>${words}</span>${escapeHtml(to.title)}</a>`;
-  return `<nav class="turn" aria-label="Beside this page">${link(before, "prev", "Before")}${link(after, "next", "Next")}</nav>`;
+  return `<nav class="turn" aria-label="Previous and next page">${link(before, "prev", "Previous")}${link(after, "next", "Next")}</nav>`;
 }
 
 const MIN_LISTED = 2;
@@ -109,7 +109,7 @@ function listSections(page: DocPage): string {
     ({ title, anchor, depth }) =>
       `<li class="depth-${depth}"><a href="#${escapeHtml(anchor)}">${escapeHtml(title)}</a></li>`,
   );
-  return `<nav class="beside" aria-label="On this page"><h2>On this page</h2><ul>${items.join("")}</ul></nav>`;
+  return `<nav class="sections" aria-label="On this page"><h2>On this page</h2><ul>${items.join("")}</ul></nav>`;
 }
 
 export function renderIndex(pages: readonly DocPage[]): string {
