@@ -4,6 +4,7 @@ import { writeQuery } from "../base/api.ts";
 import { sayNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { findMovedPath } from "../base/section-path.ts";
 import { sayMoment, useNow } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Notice, Skeleton } from "../component/notice.ts";
@@ -87,7 +88,7 @@ function Why({
   before?: string;
 }): View {
   return html`<span class="funnel-why">${before}<code>${code}</code> <${Sentence} text=${message} /></span>
-    ${see !== null && html`<a href=${pagePath(place, see.room === "calls" ? "requests" : see.room) + writeQuery(see.query)} aria-label="Show: ${count} ${label} ${code}">Show</a>`}`;
+    ${see !== null && html`<a href=${pagePath(place, findMovedPath(see.room) ?? see.room) + writeQuery(see.query)} aria-label="Show: ${count} ${label} ${code}">Show</a>`}`;
 }
 
 function Bar({ count, most }: { count: number; most: number }): View {

@@ -22,8 +22,6 @@ export const GROUPS = { data: "Data", monitor: "Monitor" } as const;
 export interface Section {
   /** First part of its addresses. */
   path: string;
-  /** First part of its addresses in earlier releases. */
-  oldPath?: string;
   title: string;
   icon: IconName;
   group: keyof typeof GROUPS | null;
@@ -68,7 +66,6 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     path: "requests",
-    oldPath: "calls",
     title: "Requests",
     icon: "calls",
     group: null,
@@ -88,7 +85,6 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     path: "records",
-    oldPath: "collections",
     title: "Records",
     icon: "records",
     group: "data",
@@ -110,7 +106,6 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     path: "catalog",
-    oldPath: "selling",
     title: "Catalog",
     icon: "selling",
     group: "data",
@@ -127,7 +122,6 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     path: "alerts",
-    oldPath: "attention",
     title: "Alerts",
     icon: "attention",
     group: "monitor",
@@ -136,7 +130,6 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     path: "audit-log",
-    oldPath: "audit",
     title: "Audit log",
     icon: "audit",
     group: "monitor",
@@ -170,12 +163,6 @@ export function findPage([first = "", ...rest]: readonly string[]): FoundPage | 
       return { section, page: page as ComponentType<PageProps>, params };
   }
   return null;
-}
-
-/** Returns the parts of the present address for those of an address of an earlier release, or null. */
-export function findMovedParts([first = "", ...rest]: readonly string[]): string[] | null {
-  const section = SECTIONS.find(({ oldPath }) => oldPath === first);
-  return section === undefined ? null : [section.path, ...rest];
 }
 
 function match(pattern: string, parts: readonly string[]): Record<string, string> | null {

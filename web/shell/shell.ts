@@ -10,6 +10,7 @@ import type { PageProps } from "../base/page.ts";
 import { needCount } from "../base/page-title.ts";
 import { apiPath, pagePath, readPlace, rememberPlace } from "../base/place.ts";
 import { navigate, useRoute } from "../base/route.ts";
+import { findMovedPath } from "../base/section-path.ts";
 import { timeZone } from "../base/time-words.ts";
 import { DOCS, DocsLink } from "../component/docs-link.ts";
 import { Icon } from "../component/icon.ts";
@@ -20,7 +21,7 @@ import { tellFailed } from "../component/toast.ts";
 import { EnvironmentSwitch } from "./environment-switch.ts";
 import { HelpDialog } from "./help-dialog.ts";
 import { Navigation } from "./navigation.ts";
-import { type FoundPage, findMovedParts, findPage } from "./navigation-pages.ts";
+import { type FoundPage, findPage } from "./navigation-pages.ts";
 import { Palette } from "./palette.ts";
 import { firstPlace } from "./start.ts";
 import { ThemeSwitch } from "./theme-switch.ts";
@@ -38,11 +39,12 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
     ({ id, environments }) => id === place?.app && environments.includes(place.environment),
   );
   const found = at === null || !known ? null : findPage(at.rest);
-  const moved = at === null ? null : findMovedParts(at.rest);
+  const [first = "", ...below] = at?.rest ?? [];
+  const moved = findMovedPath(first);
   useLayoutEffect(() => setMenuOpen(false), [route.path]);
   useLayoutEffect(() => {
     if (at !== null && moved !== null)
-      navigate(pagePath(at.place, ...moved) + location.search, { replace: true });
+      navigate(pagePath(at.place, moved, ...below) + location.search, { replace: true });
   }, [route.path]);
   useEffect(() => {
     if (place === null) return;
