@@ -102,7 +102,7 @@ test("setup steps do not claim that both sides have the secret while every reque
   await visit.page.goto(visit.at("relays/refused"));
   const steps = visit.page.getByRole("region", { name: "Set it up" });
   await steps.getByRole("heading", { name: "The first request arrives (done)" }).waitFor();
-  await steps.getByRole("heading", { name: "Share the secret with the sender", exact: true }).waitFor();
+  await steps.getByRole("heading", { name: "Store the sender’s secret", exact: true }).waitFor();
   await steps.getByText(/Relay has verified no request yet: the signature does not match/).waitFor();
   expect(await steps.getByRole("link", { name: "Paste its secret…" }).getAttribute("href")).toEndWith("/relays/refused?tab=secrets");
 });

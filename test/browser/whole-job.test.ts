@@ -78,7 +78,7 @@ async function setProcessorSecret(secret: string): Promise<void> {
   await told("It is never shown again.");
   await openSection("Relays");
   await click("link", "checkout", page.locator("main"));
-  await ticked("Share the secret with the sender");
+  await told("The secret is stored. This step is done when a request verifies.");
 }
 
 test("the one-time link creates the owner, and the server asks for its first app", async () => {

@@ -2,6 +2,7 @@
  * Checklist of a new relay: what is left to do and where. Each step is marked as done when the service sees its result.
  * The list disappears after the first done event, and in development after the relay was promoted too.
  */
+import type { ChecklistView } from "../../src/insight/overview/checklist.ts";
 import type { FunnelView } from "../../src/insight/overview/funnel.ts";
 import type { HealthView } from "../../src/insight/overview/health.ts";
 import type { MissingThing } from "../../src/rules/relay/relay-reference.ts";
@@ -28,6 +29,7 @@ interface Step {
 type Stop = FunnelView["boxes"][number]["stops"][number];
 
 const NEW_DAYS = 3;
+const REFRESH_MS = 5_000;
 
 interface Props {
   place: Place;
@@ -49,9 +51,15 @@ export function RelayChecklist({ place, relay, health, missing }: Props): View {
   const before = useLoad<Page<EventItem>>(isIdle && relay.lastEventAt !== null ? done : null).data?.items;
   const isNew = health.state === "new" || (isIdle && (relay.lastEventAt === null || before?.length === 0));
   const isToCarry = isYoung && place.environment === "development" && production.some(({ done }) => !done);
-  if (!isNew && !isToCarry && missing.length === 0) return null;
-  const own =
-    relay.trigger === "receiver" ? stepsOfReceiver(place, relay, health, refused) : stepsOf(place, relay);
+  const isShown = isNew || isToCarry || missing.length > 0;
+  const isReceiver = relay.trigger === "receiver";
+  const isVerified = useVerified(
+    isShown && isReceiver ? apiPath(place, "relays", relay.name, "checklist") : null,
+  );
+  if (!isShown) return null;
+  const own = isReceiver
+    ? stepsOfReceiver(place, relay, health, secretStep(place, relay, isVerified, refused))
+    : stepsOf(place, relay);
   const steps = [...stepsOfMissing(place, relay, missing), ...mail, ...own, ...production];
   const next = steps.findIndex(({ done }) => !done);
   return html`<section class="block card checklist" aria-label="Set it up"><h2>Set it up</h2>
@@ -132,8 +140,48 @@ function useRefused(place: Place, { name, lastEventAt }: Relay): Stop | null {
   return verified.stops[0] ?? null;
 }
 
-function stepsOfReceiver(place: Place, relay: Relay, health: HealthView, refused: Stop | null): Step[] {
-  const { name, secret, receiverUrl = "", lastEventAt, last24h } = relay;
+/** Reports whether a request of the relay ever verified. */
+function useVerified(path: string | null): boolean {
+  const { data } = useLoad<{ checklist: ChecklistView }>(path, REFRESH_MS);
+  return data?.checklist.steps.some(({ step, done }) => step === "verified" && done) ?? false;
+}
+
+/** Returns the step of the secret. Only a verified request shows that both sides have the same one. */
+function secretStep(place: Place, { name, secret }: Relay, isVerified: boolean, refused: Stop | null): Step {
+  const isLocal = place.environment === "local";
+  const isOwn = secret.kind === "minted" && (secret.issuedBy === undefined || isLocal);
+  const tab = `${pagePath(place, "relays", name)}?tab=secrets`;
+  const settings = pagePath(place, "settings");
+  const step = {
+    title: isOwn ? "Paste Relay’s secret at the sender" : "Store the sender’s secret",
+    done: isVerified,
+  };
+  if (refused !== null && secret.setAt !== null)
+    return {
+      ...step,
+      how: html`<p>Relay has verified no request yet: <${Sentence} text=${refused.message} />.</p>
+        <a class="button" href=${secret.kind === "processor" ? settings : tab}>Paste its secret…</a>
+        <a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name, outcome: "refused" })}>Show rejected requests</a>`,
+    };
+  if (isOwn)
+    return {
+      ...step,
+      how: html`<p>Relay showed the secret when it created the relay. This step is done when a request verifies. If you lost the secret, rotate it.</p>
+        <a class="button" href=${tab}>Open the secrets</a>`,
+    };
+  if (secret.setAt !== null)
+    return { ...step, how: html`<p>The secret is stored. This step is done when a request verifies.</p>` };
+  return {
+    ...step,
+    how:
+      secret.kind === "processor"
+        ? html`<p>The processor shows the secret in its webhook settings${isLocal ? "; for a local test, use any long text" : ""}. Without it Relay rejects every request.</p><a class="button" href=${settings}>Set the processor secret</a>`
+        : html`<p>Without it Relay rejects every request.</p><a class="button" href=${tab}>Store the sender’s secret</a>`,
+  };
+}
+
+function stepsOfReceiver(place: Place, relay: Relay, health: HealthView, secret: Step): Step[] {
+  const { name, receiverUrl = "", lastEventAt, last24h } = relay;
   const hasEvent = lastEventAt !== null;
   const isCalled = hasEvent || health.state !== "new" || health.word !== "No requests yet";
   const own = pagePath(place, "relays", name);
@@ -146,18 +194,7 @@ function stepsOfReceiver(place: Place, relay: Relay, health: HealthView, refused
         ${isLocal && html`<p>A sender on the internet cannot reach this machine. Open a tunnel and set its address with <code>--base-url</code>, or test without the sender first.</p>`}
         <${CopyButton} text=${receiverUrl} label="Copy the URL for the sender" />`,
     },
-    {
-      title: "Share the secret with the sender",
-      done: secret.setAt !== null && refused === null,
-      how:
-        refused !== null && secret.setAt !== null
-          ? html`<p>Relay has verified no request yet: <${Sentence} text=${refused.message} />.</p>
-            <a class="button" href=${secret.kind === "processor" ? pagePath(place, "settings") : `${own}?tab=secrets`}>Paste its secret…</a>
-            <a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name, outcome: "refused" })}>Show rejected requests</a>`
-          : secret.kind === "processor"
-            ? html`<p>The processor shows the secret in its webhook settings${isLocal ? "; for a local test, use any long text" : ""}. Without it Relay rejects every request.</p><a class="button" href=${pagePath(place, "settings")}>Set the processor secret</a>`
-            : html`<p>Without it Relay rejects every request.</p><a class="button" href="${own}?tab=secrets">Store the sender’s secret</a>`,
-    },
+    secret,
     {
       title: "The first request arrives",
       done: isCalled,
