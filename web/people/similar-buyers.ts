@@ -1,10 +1,7 @@
 /** Shows similar people who bought something, on the page of a person who has nothing: the customer paid under another address. */
 import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
-import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
 import type { SimilarBuyer } from "../../src/shop/selling/similar-buyer.ts";
-import type { Page } from "../base/answer.ts";
-import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
@@ -13,20 +10,7 @@ import { SafeText } from "../component/safe-text.ts";
 import { Ago } from "../component/time.ts";
 import { MoveDialog } from "../selling/move-dialog.ts";
 
-interface Props {
-  place: Place;
-  person: PersonNow["person"];
-}
-
-/** Shows nothing for a person with a purchase. */
-export function SimilarBuyers({ place, person }: Props): View {
-  const path = apiPath(place, "purchases") + writeQuery({ person: person.id, limit: 1 });
-  const { data } = useLoad<Page<PurchaseView>>(path);
-  const hasNone = data?.items.length === 0;
-  return hasNone && html`<${Similar} place=${place} person=${person} />`;
-}
-
-function Similar({ place, person }: Props): View {
+export function SimilarBuyers({ place, person }: { place: Place; person: PersonNow["person"] }): View {
   const { data } = useLoad<{ similar: SimilarBuyer[] }>(apiPath(place, "persons", person.id, "similar"));
   const [moving, setMoving] = useState<SimilarBuyer | null>(null);
   const items = data?.similar ?? [];
