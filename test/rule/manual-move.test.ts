@@ -161,6 +161,9 @@ describe("a product", () => {
     await move(ref, to);
     expect(await fulfil(from, ref)).toMatchObject({ outcome: "skipped", message: expect.stringContaining("already fulfilled") });
     expect(await state(from, to)).toEqual([NONE, A_LAMP]);
+    // Another relay sells the item now, and the ref still finds the purchase.
+    const other = market.sell(fulfilProduct, { type: "fulfil_product", product: "lamp", ref }, from, { relay: "other" });
+    expect(await other).toMatchObject({ outcome: "skipped", message: expect.stringContaining("already fulfilled") });
     const stranger = await market.newPerson();
     expect(await fulfil(stranger, ref)).toMatchObject({ outcome: "failed", code: "ref_used" });
     expect(await takeBack(stranger, ref)).toMatchObject({ outcome: "failed", code: "ref_used" });

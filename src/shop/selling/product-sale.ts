@@ -15,8 +15,7 @@ import {
   auditRefusedRef,
   failUnknown,
   findSoldHere,
-  hasMovedFrom,
-  isSamePurchase,
+  isTheirPurchase,
   newPurchaseId,
   type Payment,
   type RelaySale,
@@ -106,8 +105,8 @@ async function claimRefund(
   ref: string,
 ): Promise<{ previous: Purchase | null } | Outcome> {
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
-  if (purchase === null || isSamePurchase(purchase, sale, "product", item)) return { previous: purchase };
-  if (await hasMovedFrom(tx, sale, purchase, "product", item)) return { previous: purchase };
+  if (purchase === null || (await isTheirPurchase(tx, sale, purchase, "product", item)))
+    return { previous: purchase };
   const { id, personId, itemKind } = purchase;
   const isTheirs = personId === sale.personId;
   if (isTheirs && (await products.find(tx, sale.environmentId, item)) === null)

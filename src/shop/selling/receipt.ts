@@ -22,14 +22,8 @@ import { plans } from "./plan.ts";
 import { sellPlan } from "./plan-sale.ts";
 import { products } from "./product.ts";
 import { refundPurchase, sellProduct } from "./product-sale.ts";
-import {
-  findPurchase,
-  type Purchase,
-  type PurchaseView,
-  purchaseKind,
-  requirePurchaseView,
-} from "./purchase.ts";
-import { hasMovedFrom, isSamePurchase, type SaleContext } from "./sale.ts";
+import { findPurchase, type PurchaseView, purchaseKind, requirePurchaseView } from "./purchase.ts";
+import { isTheirPurchase, type SaleContext } from "./sale.ts";
 
 /** The settings section that maps receipts to a collection: `{ "collection": "payments" }`. */
 export const RECEIPTS_SECTION = "receipts";
@@ -137,18 +131,12 @@ async function sell(tx: Writer, sale: SaleContext, input: ReceiptInput): Promise
 async function refund(tx: Writer, sale: SaleContext, input: ReceiptInput): Promise<Outcome> {
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", input.ref);
   const item = input.product ?? "";
-  if (purchase?.origin === "payment" && (await isTheirs(tx, sale, purchase, item)))
+  if (purchase?.origin === "payment" && (await isTheirPurchase(tx, sale, purchase, "product", item)))
     return refundPurchase(tx, { ...sale, personId: purchase.personId }, purchase);
   throw new Refusal(
     "not_found",
     "No card purchase of this product by this person is recorded under this ref; relay receipts list shows the refs.",
   );
-}
-
-/** Reports whether the sale's person bought this product, also if the purchase moved to another person since. */
-async function isTheirs(tx: Reader, sale: SaleContext, purchase: Purchase, item: string): Promise<boolean> {
-  if (isSamePurchase(purchase, sale, "product", item)) return true;
-  return await hasMovedFrom(tx, sale, purchase, "product", item);
 }
 
 function checkReceipt(input: ReceiptInput): void {

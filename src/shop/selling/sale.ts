@@ -98,28 +98,19 @@ export async function claimRef(
   ref: string,
 ): Promise<{ previous: Purchase | null } | { failure: Failure }> {
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
-  if (purchase === null || isSamePurchase(purchase, sale, itemKind, item)) return { previous: purchase };
-  if (await hasMovedFrom(tx, sale, purchase, itemKind, item)) return { previous: purchase };
+  if (purchase === null || (await isTheirPurchase(tx, sale, purchase, itemKind, item)))
+    return { previous: purchase };
   await auditRefusedRef(tx, sale, { itemKind, item, ref, purchase: purchase.id, code: "ref_used" });
   const whose = purchase.personId === sale.personId ? "another purchase" : "another person's purchase";
   const message = `\`ref\` already belongs to ${whose} (${purchase.id}), which relay receipts list shows: use the provider's unique payment identifier.`;
   return { failure: failFinally("ref_used", message) };
 }
 
-export function isSamePurchase(
-  purchase: Purchase,
-  sale: SaleContext,
-  itemKind: ItemKind,
-  item: string,
-): boolean {
-  return purchase.personId === sale.personId && purchase.itemKind === itemKind && purchase.item === item;
-}
-
 /**
- * Reports whether the sale's person had this purchase before it moved. The provider still names that person, and the purchase under the ref is
- * the one that the provider means.
+ * Reports whether the sale's person has this purchase of the item, or had it before it moved. The provider still names the person who had it,
+ * and means the purchase under the ref.
  */
-export async function hasMovedFrom(
+export async function isTheirPurchase(
   tx: Reader,
   sale: SaleContext,
   purchase: Purchase,
@@ -127,6 +118,7 @@ export async function hasMovedFrom(
   item: string,
 ): Promise<boolean> {
   if (purchase.itemKind !== itemKind || purchase.item !== item) return false;
+  if (purchase.personId === sale.personId) return true;
   const moved = await findMovedPurchase(tx, sale, purchase.ref);
   return moved !== null && moved.itemKind === itemKind && moved.item === item;
 }
@@ -168,7 +160,8 @@ export async function findSoldHere<Row extends ItemRow>(
   const item = await items.find(tx, sale.environmentId, name);
   if (item?.soldThrough?.kind === "relay" && item.soldThrough.relay === sale.relayName) return { item };
   const purchase = await findPurchase(tx, sale.environmentId, "purchase", ref);
-  if (purchase !== null && isSamePurchase(purchase, sale, kind, name)) return { previous: purchase };
+  if (purchase !== null && (await isTheirPurchase(tx, sale, purchase, kind, name)))
+    return { previous: purchase };
   if (item === null) return { failure: failUnknown(items, name) };
   const message = `\`${kind}\` names ${name}, which is not sold through the relay ${sale.relayName}: name that relay in the ${kind}'s soldThrough, in the dashboard or with relay catalog set ${kind} ${name}.`;
   return { failure: failFinally(codes.notSoldHere, message) };
