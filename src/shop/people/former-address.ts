@@ -90,12 +90,7 @@ async function storeFormer(
       "invalid_input",
       `This person had ${MAX_FORMER} other addresses before, which is the limit: invite a new person and merge them.`,
     );
-  const row = { personId, environmentId, email, emailKey, changedAt };
-  await FORMER_ADDRESS.insert(
-    tx,
-    row,
-    "ON CONFLICT (person_id, email_key) DO UPDATE SET changed_at = excluded.changed_at",
-  );
+  await FORMER_ADDRESS.insert(tx, { personId, environmentId, email, emailKey, changedAt });
 }
 
 /** Finds the person who had this address last. */

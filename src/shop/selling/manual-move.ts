@@ -10,6 +10,7 @@ import type { Change } from "../../platform/audit/audit.ts";
 import type { Writer } from "../../store/port.ts";
 import { findNewestArrival } from "../people/access-order.ts";
 import { findPerson, type PersonRow, requireActingPerson, requirePersonNamed } from "../people/person.ts";
+import { formatMove, formatPurchase, type MovedPeople } from "./move-message.ts";
 import { currentPlan, type readPlanState, sellByRelay, sellPlan, sellSpentPlan } from "./plan-sale.ts";
 import { readGiven, sellProduct } from "./product-sale.ts";
 import {
@@ -74,8 +75,8 @@ export async function movePurchaseManually(
   if (moves) return await movePurchase(tx, change, purchase, { from, to: named });
   const message =
     refund === null
-      ? `${named.email} has the purchase of ${describe(purchase)} already, so nothing changes.`
-      : `The purchase of ${describe(purchase)} was refunded before (${refund.id}), so it does not move.`;
+      ? `${named.email} has the purchase of ${formatPurchase(purchase)} already, so nothing changes.`
+      : `The purchase of ${formatPurchase(purchase)} was refunded before (${refund.id}), so it does not move.`;
   const nothing = { grants: 0, credits: 0, creditsShort: 0, plan: null };
   const plan = { from: from.id, to: named.id, ...nothing, refundedBy: refund?.id ?? null, message };
   return { plan, receipt: await requirePurchaseView(tx, environmentId, purchase.id), moved: false };
@@ -83,35 +84,32 @@ export async function movePurchaseManually(
 
 const FROM_ERASED = "The person who made this purchase was erased, so nothing of it can move.";
 
-interface Two {
-  from: PersonRow;
-  to: PersonRow;
-}
-
 /** Moves a purchase that was not refunded. Throws `invalid_input` if the new person cannot get its plan. */
 export async function movePurchase(
   tx: Writer,
   change: Change,
   purchase: Purchase,
-  { from, to }: Two,
+  { from, to }: MovedPeople,
 ): Promise<MovedPurchase> {
   const { environmentId, by, nowMs } = change;
   const { itemKind, ref, relayName, eventId, arrival } = purchase;
   const origin = { relayName: null, eventId: null, arrival: await findNewestArrival(tx) };
   const withdrawal = { environmentId, ...origin, by, nowMs };
   const sale: SaleContext = { ...withdrawal, personId: to.id, relayName, eventId, arrival };
+  let refund = null as Purchase | null;
   let isPlanOver = false;
   let note = "";
   const customer = await findProcessorCustomer(tx, purchase);
   const outcome = await transferPurchase(tx, withdrawal, sale, purchase, async (takenBack) => {
+    refund = await findRefundOf(tx, purchase);
     isPlanOver = itemKind === "plan" && !endsPlan(takenBack, purchase.item);
-    const sold = await sellAgain(tx, sale, purchase, { isPlanOver, customer });
+    const taken = refund?.data.takenBack;
+    const sold = await sellAgain(tx, sale, purchase, { isPlanOver, customer, taken });
     note = sold.message ?? "";
     return sold;
   });
   if (outcome.outcome === "failed")
     throw new Refusal("invalid_input", `The purchase cannot move to ${to.email}: ${outcome.message}`);
-  const refund = await findRefundOf(tx, purchase);
   const sold = await findPurchase(tx, environmentId, "purchase", ref);
   if (refund === null || sold === null) throw new Error("A purchase moved, and its receipts are not there.");
   const receipt = await requirePurchaseView(tx, environmentId, sold.id);
@@ -122,17 +120,7 @@ export async function movePurchase(
   }
   const taken = refund.data.takenBack ?? { grants: 0, credits: 0, creditsShort: 0 };
   const plan = itemKind === "plan" ? (await currentPlan(tx, environmentId, to.id)).plan : null;
-  const what =
-    itemKind === "product"
-      ? formatProduct(readGiven(purchase).entitlement, taken)
-      : await formatPlanMove(tx, purchase, { from, to, isPlanOver, plan });
-  const sentences = [
-    `Moves the purchase of ${describe(purchase)} from ${from.email} to ${to.email}.`,
-    what,
-    itemKind === "product" ? note : "",
-    "Its ref stays, so a later refund finds it. No money moves.",
-  ];
-  const message = sentences.filter((sentence) => sentence !== "").join(" ");
+  const message = await formatMove(tx, purchase, { from, to, taken, note, isPlanOver, plan });
   return {
     plan: { from: from.id, to: to.id, ...taken, plan, refundedBy: null, message },
     receipt,
@@ -183,12 +171,21 @@ async function findProcessorCustomer(tx: Writer, { environmentId, data }: Purcha
   return (await SUBSCRIPTION.find(tx, { environmentId, id }))?.processorCustomerId ?? null;
 }
 
+/** The parts of a purchase that the first person still had. */
+interface Remainder {
+  isPlanOver: boolean;
+  /** The processor's customer of the plan. */
+  customer: string | null;
+  /** The grants and credits that the move took back. */
+  taken: TakenBack | undefined;
+}
+
 /** Makes the purchase for the new person, with what it still gave the first one. */
 async function sellAgain(
   tx: Writer,
   sale: SaleContext,
   purchase: Purchase,
-  { isPlanOver, customer }: { isPlanOver: boolean; customer: string | null },
+  { isPlanOver, customer, taken }: Remainder,
 ): Promise<Outcome> {
   const { item, ref, amountMinor, currency, data } = purchase;
   const payment: Payment = {
@@ -197,7 +194,6 @@ async function sellAgain(
   };
   if (purchase.itemKind === "plan")
     return await sellPlanAgain(tx, sale, item, payment, { isPlanOver, customer });
-  const taken = (await findRefundOf(tx, purchase))?.data.takenBack;
   const { entitlement } = readGiven(purchase);
   const product = { name: item, key: entitlement, credits: taken?.credits ?? 0, ended: taken?.grants === 0 };
   return await sellProduct(tx, sale, product, payment);
@@ -208,7 +204,7 @@ async function sellPlanAgain(
   sale: SaleContext,
   item: string,
   payment: Payment,
-  { isPlanOver, customer }: { isPlanOver: boolean; customer: string | null },
+  { isPlanOver, customer }: Pick<Remainder, "isPlanOver" | "customer">,
 ): Promise<Outcome> {
   if (isPlanOver) return await sellSpentPlan(tx, sale, item, payment);
   const { relayName, eventId } = sale;
@@ -228,34 +224,4 @@ async function sellPlanAgain(
     "invalid_input",
     `The plan ${item} cannot move, because the new person's plan was canceled or paid for after this payment arrived: give them the plan with relay people grant ${sale.personId} ${item}.`,
   );
-}
-
-function describe({ itemKind, item, ref }: Purchase): string {
-  return `${itemKind === "plan" ? `the plan ${item}` : item} (ref ${ref})`;
-}
-
-function formatProduct(entitlement: string, { grants, credits, creditsShort }: TakenBack): string {
-  const access =
-    grants === 0
-      ? `Its access to ${entitlement} ended before, so no access moves.`
-      : `Its access to ${entitlement} moves.`;
-  if (credits + creditsShort === 0) return access;
-  if (creditsShort === 0) return `${access} Its ${credits} credits move.`;
-  return `${access} Of its credits, ${credits} move; ${creditsShort} were spent and stay so.`;
-}
-
-async function formatPlanMove(
-  tx: Writer,
-  { environmentId, item }: Purchase,
-  { from, to, isPlanOver, plan }: Two & { isPlanOver: boolean; plan: string | null },
-): Promise<string> {
-  const next = `A later payment that names ${from.email} goes to ${from.email} again: change the address at the provider too.`;
-  const now = `${to.email} is on ${plan ?? "no plan"} then.`;
-  if (!isPlanOver) return `The plan ${item} ends for ${from.email}. ${now} ${next}`;
-  const active = await findActiveSubscription(tx, environmentId, from.id);
-  const why =
-    active?.plan === item
-      ? `${from.email} stays on ${item}, because another payment keeps it`
-      : `This payment keeps ${from.email} on no plan now`;
-  return `${why}, so only the receipt moves.`;
 }
