@@ -1,4 +1,4 @@
-/** Runs a write in a transaction that is always rolled back, so that a preview uses the code that it previews. */
+/** Runs writes that are always rolled back, so that a preview uses the code that it previews. */
 import type { Origin, Store, Writer } from "./port.ts";
 
 /**
@@ -10,10 +10,25 @@ export async function dryRun<Result>(
   origin: Origin,
   work: (tx: Writer) => Promise<Result>,
 ): Promise<Result> {
-  try {
-    return await store.write<never>(origin, async (tx) => {
+  return readUndone<Result>(
+    store.write<never>(origin, async (tx) => {
       throw new Undone(await work(tx));
-    });
+    }),
+  );
+}
+
+/** Returns the result of `work` and undoes its writes in an open transaction. Throws what `work` throws. */
+export async function dryRunWithin<Result>(tx: Writer, work: () => Promise<Result>): Promise<Result> {
+  return readUndone<Result>(
+    tx.attempt<never>(async () => {
+      throw new Undone(await work());
+    }),
+  );
+}
+
+async function readUndone<Result>(run: Promise<never>): Promise<Result> {
+  try {
+    return await run;
   } catch (error) {
     if (error instanceof Undone) return error.result as Result;
     throw error;

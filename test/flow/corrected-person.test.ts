@@ -342,6 +342,30 @@ describe("a plan's payment", () => {
   });
 });
 
+const credits = (amount: number): ActionLike => ({ type: "grant_credits", amount });
+
+const HOLDERS = ["a new person", "an older person", "two others in turn"] as const;
+
+/** Grants Ada 5 credits. Then her address becomes another one, other people get the old one, and the action is edited. */
+async function handAddressOver(to: (typeof HOLDERS)[number]): Promise<string> {
+  const bob = to === "a new person" ? null : (await running.api("POST", "/persons", { email: BOB })).body.person.id;
+  await editRelay(running, define("email", credits(5)));
+  const event = await buy("1");
+  await running.clock.advance(1_000);
+  await running.api("POST", `/persons/${await idOf(ADA)}/change-address`, { email: CAY });
+  const given = await (bob === null
+    ? running.api("POST", "/persons", { email: ADA })
+    : running.api("POST", `/persons/${bob}/change-address`, { email: ADA }));
+  expect(given.body.person.email).toBe(ADA);
+  if (to === "two others in turn") {
+    await running.clock.advance(1_000);
+    await running.api("POST", `/persons/${bob}/change-address`, { email: BOB });
+    await running.api("POST", "/persons", { email: ADA });
+  }
+  await editRelay(running, define("email", credits(7)));
+  return event;
+}
+
 describe("other actions", () => {
   test("run for the new person if chosen, and actions without a person offer no choice", async () => {
     const actions: ActionLike[] = [
@@ -359,6 +383,45 @@ describe("other actions", () => {
     expect([await holds(ADA), await holds(BOB)]).toEqual(["access:members 5 on free", "access:members 5 on free"]);
     expect((await planOf(event)).map(({ will }: { will: string }) => will)).toEqual(["skip", "skip", "skip", "other_person"]);
     expect(await again(event)).toEqual(["skipped", "skipped", "skipped", "other_person"]);
+  });
+
+  test.each(HOLDERS)("stay done once after %s got the changed address of the person", async (to) => {
+    const event = await handAddressOver(to);
+    expect(await planOf(event)).toMatchObject([{ will: "edited", mayChoose: true }]);
+    expect(await again(event)).toEqual(["edited_after"]);
+    expect([await holds(CAY), await holds(ADA)]).toEqual(["5 on free", NOTHING]);
+  });
+
+  test("chosen for another person do not run after the event's person is the same again", async () => {
+    await editRelay(running, define("email", CALL, credits(5)));
+    const event = await buy("1");
+    await correct(CALL, credits(7));
+    expect((await planOf(event))[1]).toMatchObject({ will: "other_person", mayChoose: true });
+    caller.reply = () => BROKEN;
+    expect(await again(event, { run: [1] })).toEqual(["http_error"]);
+    await editRelay(running, define("email", CALL, credits(7)));
+    caller.reply = () => OK;
+    running.clock.jump(60_000);
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(await results(event)).toEqual(["done", "edited_after"]);
+    expect([await holds(ADA), await holds(BOB)]).toEqual(["5 on free", NOTHING]);
+  });
+
+  test("chosen as edited do not run for another person", async () => {
+    await editRelay(running, define("email", CALL, credits(5)));
+    const event = await buy("1");
+    await editRelay(running, define("email", CALL, credits(7)));
+    expect((await planOf(event))[1]).toMatchObject({ will: "edited", mayChoose: true });
+    caller.reply = () => BROKEN;
+    expect(await again(event, { run: [1] })).toEqual(["http_error"]);
+    await correct(CALL, credits(7));
+    caller.reply = () => OK;
+    running.clock.jump(60_000);
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(await results(event)).toEqual(["done", "other_person"]);
+    expect([await holds(ADA), await holds(BOB)]).toEqual(["5 on free", NOTHING]);
   });
 
   test("an automatic retry moves nothing, names both people, and leaves the choice open", async () => {
@@ -413,6 +476,15 @@ describe("a bulk replay", () => {
     expect(await begin({ move: true })).toMatchObject({ state: "done", replayed: 4, move: true });
     expect([await holds(ADA), await holds(BOB)]).toEqual(["lamp 100 on free", "lamp lamp lamp 300 on free"]);
     for (const id of ["1", "2", "3"]) expect(await under(`pay_${id}`)).toEqual(MOVED);
+  });
+
+  test.each(HOLDERS)("of done events leaves out an event whose address %s has now", async (to) => {
+    const event = await handAddressOver(to);
+    const { plan } = (await running.api("POST", "/bulk-replays/plan", { state: "done", relay: "orders" })).body;
+    expect(plan).toMatchObject({ matched: 1, otherPerson: 0, leftOut: { same_person: 1 } });
+    expect(await begin({ state: "done", relay: "orders", move: true })).toMatchObject({ replayed: 0, leftOut: { same_person: 1 } });
+    expect(await results(event)).toEqual(["done"]);
+    expect([await holds(CAY), await holds(ADA)]).toEqual(["5 on free", NOTHING]);
   });
 
   test("of done events selects only events whose work was for another person, and moves it", async () => {

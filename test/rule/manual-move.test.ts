@@ -13,7 +13,7 @@ import { movePurchaseManually } from "../../src/shop/selling/manual-move.ts";
 import { refundManually } from "../../src/shop/selling/manual-refund.ts";
 import { listPurchases } from "../../src/shop/selling/purchase.ts";
 import { recordReceipt } from "../../src/shop/selling/receipt.ts";
-import { rehearse } from "../../src/store/rehearsal.ts";
+import { dryRunWithin } from "../../src/store/dry-run.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openSellingStore } from "../kit/selling-store.ts";
 
@@ -39,7 +39,7 @@ const moveId = (id: string, to: PersonRow | string) =>
 const move = async (ref: string, to: PersonRow | string) => await moveId(await bought(ref), to);
 const plan = async (ref: string, to: PersonRow) => {
   const id = await bought(ref);
-  return (await store.write("dashboard", (tx) => rehearse(tx, () => movePurchaseManually(tx, change(), id, to.id)))).plan;
+  return (await store.write("dashboard", (tx) => dryRunWithin(tx, () => movePurchaseManually(tx, change(), id, to.id)))).plan;
 };
 const refund = async (ref: string) => {
   const id = await bought(ref);

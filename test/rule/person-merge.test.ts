@@ -10,8 +10,8 @@ import { erasePerson } from "../../src/shop/people/person-erase.ts";
 import { fileToken, findPersonByToken } from "../../src/shop/people/person-identifier.ts";
 import { mergePeopleManually } from "../../src/shop/selling/person-merge.ts";
 import { recordReceipt } from "../../src/shop/selling/receipt.ts";
+import { dryRunWithin } from "../../src/store/dry-run.ts";
 import type { Writer } from "../../src/store/port.ts";
-import { rehearse } from "../../src/store/rehearsal.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openSellingStore } from "../kit/selling-store.ts";
 
@@ -32,7 +32,7 @@ const credit = (person: PersonRow, amount: number) =>
 const grant = (person: PersonRow) =>
   write((tx) => grantManually(tx, { ...change(), personId: person.id, entitlement: "lamp", reason: null, expiresAtMs: null }));
 const merge = (from: PersonRow, to: PersonRow) => write((tx) => mergePeopleManually(tx, change(), from.id, to.email));
-const planOf = (from: PersonRow, to: PersonRow) => write((tx) => rehearse(tx, () => mergePeopleManually(tx, change(), from.id, to.email)));
+const planOf = (from: PersonRow, to: PersonRow) => write((tx) => dryRunWithin(tx, () => mergePeopleManually(tx, change(), from.id, to.email)));
 const twoPeople = async () => [await market.newPerson(), await market.newPerson()] as const;
 const state = async (...people: PersonRow[]) => await Promise.all(people.map((person) => market.holdings(person)));
 const NONE = { grants: [], credits: 0, plan: "free" };

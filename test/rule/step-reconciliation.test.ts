@@ -38,7 +38,7 @@ class Life {
   steps(actions: readonly LiveAction[], chosen: readonly number[] = []): Step[] {
     const plan = reconcileActions(actions, this.memory);
     const keys = chosen.flatMap((at) => (plan[at] === undefined ? [] : [plan[at].key]));
-    return reconcileActions(actions, this.memory, new Set(keys));
+    return reconcileActions(actions, this.memory, keys);
   }
 
   /** Runs until action `stopAt`, and returns what each step reported. */

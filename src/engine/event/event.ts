@@ -38,6 +38,9 @@ export type EventReason = Extract<
   | "interrupted"
 >;
 
+/** The key of work that a replay chose to do again. A pair also names the other person that the earlier work was done for. */
+export type ChosenKey = string | readonly [key: string, doneFor: string];
+
 export const EVENT = defineTable({
   name: "event",
   key: ["seq"],
@@ -82,8 +85,8 @@ export const EVENT = defineTable({
     /** The relay's version whose map made `mapped`; null if unknown. */
     mapVersion: orNull(integer()),
     mappedAgain: flag(),
-    /** Keys of work that the last replay chose to do again. */
-    chosen: orNull(json<string[]>()),
+    /** The work that the last replay chose to do again. */
+    chosen: orNull(json<ChosenKey[]>()),
     /** The way in which it was created; null if its trigger created it. */
     source: orNull(text<EventWay>()),
   },

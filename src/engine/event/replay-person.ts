@@ -3,20 +3,14 @@ import { isJsonObject, type JsonObject, parseJson, scalarText } from "../../base
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { compileMap } from "../../rules/relay/live-receiver.ts";
 import { findPersonKey } from "../../rules/trigger/receiver.ts";
-import { findPersonByFormerAddress } from "../../shop/people/former-address.ts";
-import {
-  findPerson,
-  findPersonByEmail,
-  type PersonRow,
-  parseEmailAddress,
-} from "../../shop/people/person.ts";
-import { findPersonByToken } from "../../shop/people/person-identifier.ts";
+import { findPerson, type PersonRow, parseEmailAddress } from "../../shop/people/person.ts";
+import { findPersonByAddress, findPersonByToken } from "../../shop/people/person-identifier.ts";
 import type { Reader } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import { EVENT, readRecordPerson } from "./event.ts";
 import { mapAgain } from "./remap.ts";
 
-const MAPPED = EVENT.pick("environmentId", "payload", "truncated", "form", "mapVersion");
+const MAPPED = EVENT.pick("environmentId", "createdAt", "payload", "truncated", "form", "mapVersion");
 
 export interface ReplayPerson {
   /** The id; "" if the attempt would create the person. */
@@ -47,19 +41,10 @@ export async function findReplayPerson(
   const value = readMapped(again?.payload ?? payload, key);
   if (value === "") return null;
   if (key === "person_id") return await nameId(tx, environmentId, value);
-  const find = key === "person_token" ? findPersonByToken : findPersonByAddress;
-  const person = await find(tx, environmentId, value);
-  if (person !== null) return { id: person.id, name: person.email };
-  return key === "person_email" && parseEmailAddress(value) !== null ? { id: "", name: value } : null;
-}
-
-async function findPersonByAddress(
-  tx: Reader,
-  environmentId: number,
-  email: string,
-): Promise<PersonRow | null> {
-  const person = await findPersonByEmail(tx, environmentId, email);
-  return person ?? (await findPersonByFormerAddress(tx, environmentId, email));
+  if (key === "person_token") return describe(await findPersonByToken(tx, environmentId, value));
+  if (parseEmailAddress(value) === null) return null;
+  const named = await findPersonByAddress(tx, environmentId, value, event.createdAt);
+  return named === null ? { id: "", name: value } : describe(named.person);
 }
 
 function readMapped({ mapped }: JsonObject, name: string): string {
@@ -67,6 +52,9 @@ function readMapped({ mapped }: JsonObject, name: string): string {
 }
 
 async function nameId(tx: Reader, environmentId: number, id: string): Promise<ReplayPerson | null> {
-  const person = await findPerson(tx, environmentId, id);
-  return person === null ? null : { id, name: person.email };
+  return describe(await findPerson(tx, environmentId, id));
+}
+
+function describe(person: PersonRow | null): ReplayPerson | null {
+  return person === null ? null : { id: person.id, name: person.email };
 }

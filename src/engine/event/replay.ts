@@ -14,6 +14,7 @@ import { formatPerson } from "../../shop/people/person.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import {
+  type ChosenKey,
   EVENT,
   type Expunged,
   FINAL_STATES,
@@ -25,7 +26,7 @@ import {
 import { readPriorWork } from "./prior-work.ts";
 import { findReplayPerson, type ReplayPerson } from "./replay-person.ts";
 import { type PlannedAction, planAction, type ReplayPlan, willDo } from "./replay-plan.ts";
-import { mayChoose, reconcileActions, type Step } from "./step-reconciliation.ts";
+import { choiceOf, mayChoose, reconcileActions, type Step } from "./step-reconciliation.ts";
 
 const REPLAYED = EVENT.pick("seq", "state", "trigger", "unsigned");
 interface ReplayedTexts {
@@ -178,7 +179,7 @@ async function chooseMoved(
 ): Promise<Choice[]> {
   const { steps } = await readSteps(tx, event.seq, relay);
   return steps.flatMap((step, index) =>
-    "doneFor" in step && step.doneFor !== undefined ? [{ index, key: step.key }] : [],
+    "doneFor" in step && step.doneFor !== undefined ? [{ index, work: choiceOf(step) }] : [],
   );
 }
 
@@ -208,10 +209,10 @@ interface Queued {
   chosen: readonly Choice[];
 }
 
-/** An action by its index in the list, and the key of the work that it then does. */
+/** An action by its index in the list, and the work that it then does. */
 interface Choice {
   index: number;
-  key: string;
+  work: ChosenKey;
 }
 
 async function queueAgain(tx: Writer, queued: readonly Queued[]): Promise<void> {
@@ -230,7 +231,7 @@ async function queueAgain(tx: Writer, queued: readonly Queued[]): Promise<void> 
     queued.map((one) => ({
       seq: one.event.seq,
       relayKey: keys.get(idOf(one)) ?? null,
-      chosen: one.chosen.length === 0 ? null : writeJson(one.chosen.map(({ key }) => key)),
+      chosen: one.chosen.length === 0 ? null : writeJson(one.chosen.map(({ work }) => work)),
     })),
   );
   await writeAudits(tx, queued.map(auditOf));
@@ -315,7 +316,7 @@ async function readSteps(
   }
   const prior = await readPriorWork(tx, eventSeq);
   const person = prior.works.size === 0 ? null : await findReplayPerson(tx, eventSeq, relay);
-  return { actions, steps: reconcileActions(actions, prior, new Set(), person?.id ?? null), person };
+  return { actions, steps: reconcileActions(actions, prior, [], person?.id ?? null), person };
 }
 
 /** Resolves the actions that `run` chooses. */
@@ -336,7 +337,7 @@ async function chooseWork(
   const { steps } = relay === null ? { steps: [] } : await readSteps(tx, event.seq, relay);
   return [...new Set(run)].map((index) => {
     const step = steps[index];
-    if (step !== undefined && mayChoose(step)) return { index, key: step.key };
+    if (step !== undefined && mayChoose(step)) return { index, work: choiceOf(step) };
     const offered = steps.flatMap((one, at) => (mayChoose(one) ? [at] : []));
     const choice =
       offered.length === 0

@@ -7,6 +7,7 @@
 import { type Json, writeJson } from "../../base/json.ts";
 import type { LiveAction } from "../../rules/relay/live-relay.ts";
 import { countPlaces, type PriorWork, type Work } from "./effect.ts";
+import type { ChosenKey } from "./event.ts";
 import { type BoundKey, makeFreshKeys } from "./run.ts";
 
 /** The kind of thing that an action does in this attempt. `key`: the work that it does, or would do if it ran. */
@@ -76,13 +77,13 @@ const RULES: readonly Rule[] = [
 ];
 
 /**
- * Returns one step for each action. `chosen`: the keys of work that a replay chose to do again. `personId`: the person that the event is about now;
- * "": a person who does not exist yet; null for no person.
+ * Returns one step for each action. `chosen`: the work that a replay chose to do again. `personId`: the person that the event is about now; "": a
+ * person who does not exist yet; null for no person.
  */
 export function reconcileActions(
   actions: readonly LiveAction[],
   prior: PriorWork,
-  chosen: ReadonlySet<string> = new Set(),
+  chosen: readonly ChosenKey[] = [],
   personId: string | null = null,
 ): Step[] {
   const places = countPlaces(actions);
@@ -93,9 +94,23 @@ export function reconcileActions(
     const other = doneFor[at] === undefined ? {} : { doneFor: doneFor[at] };
     const match = matches[at] ?? null;
     const step = { ...makeStep(action, match, keys[at] as string, places[at] as number, prior), ...other };
-    if (mayChoose(step) && chosen.has(step.key)) return { does: "run", key: step.key, chosenOver: step.work };
+    if (mayChoose(step) && isChosen(step, chosen))
+      return { does: "run", key: step.key, chosenOver: step.work };
     return step;
   });
+}
+
+/**
+ * Returns the choice of a step. It holds only while the earlier work is for the same other person, or for the event's own person, as in the plan.
+ * So a move that finds the first person again does no work twice.
+ */
+export function choiceOf({ key, doneFor }: { key: string; doneFor?: string }): ChosenKey {
+  return doneFor === undefined ? key : [key, doneFor];
+}
+
+function isChosen(step: Step, chosen: readonly ChosenKey[]): boolean {
+  const choice = writeJson(choiceOf(step));
+  return chosen.some((one) => writeJson(one) === choice);
 }
 
 /** Reports whether a replay may choose the action to run although its work was done. */

@@ -23,7 +23,7 @@ import { isErasedPerson } from "../../shop/people/person-erase.ts";
 import { type Arrival, resolvePersonKey } from "../../shop/people/person-identifier.ts";
 import type { Writer } from "../../store/port.ts";
 import { deleteIntent, finalizeEffect, type Work } from "../event/effect.ts";
-import { type EventToRun, readRecordPerson } from "../event/event.ts";
+import { type ChosenKey, type EventToRun, readRecordPerson } from "../event/event.ts";
 import { readPriorWork } from "../event/prior-work.ts";
 import { makeFreshKeys } from "../event/run.ts";
 import { listStrayIntents, reconcileActions, type Step } from "../event/step-reconciliation.ts";
@@ -223,8 +223,8 @@ export async function reconcileSteps(
   const stray = listStrayIntents(actions, prior);
   for (const work of stray) await finalizeStray(tx, event, work, run);
   if (stray.length > 0) prior = await readPriorWork(tx, event.seq);
-  const chosen = event.chosen === null ? [] : (parseJson(event.chosen) as string[]);
-  return reconcileActions(actions, prior, new Set(chosen), run.person?.id ?? null);
+  const chosen = event.chosen === null ? [] : (parseJson(event.chosen) as ChosenKey[]);
+  return reconcileActions(actions, prior, chosen, run.person?.id ?? null);
 }
 
 /**

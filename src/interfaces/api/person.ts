@@ -51,9 +51,9 @@ import { currentPlan } from "../../shop/selling/plan-sale.ts";
 import { listPurchases } from "../../shop/selling/purchase.ts";
 import { listSimilarBuyers, similarBuyer } from "../../shop/selling/similar-buyer.ts";
 import { subscriptionView, viewSubscription } from "../../shop/selling/subscription.ts";
+import { dryRunWithin } from "../../store/dry-run.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Writer } from "../../store/port.ts";
-import { rehearse } from "../../store/rehearsal.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "../http/route.ts";
 
@@ -235,7 +235,7 @@ export const personRoutes = [
     answer: Type.Object({ plan: personMerge, merged: Type.Boolean() }),
     async write(tx, { change, params, body }) {
       const merge = () => mergePeopleManually(tx, change, params.id, body.into);
-      if (body.plan === true) return { plan: (await rehearse(tx, merge)).plan, merged: false };
+      if (body.plan === true) return { plan: (await dryRunWithin(tx, merge)).plan, merged: false };
       const done = await merge();
       if (done.merged) await endPersonSessions(tx, done.plan.from);
       return done;
@@ -257,7 +257,7 @@ export const personRoutes = [
         const { person, ...done } = await run();
         return { ...done, person: viewPerson(person) };
       }
-      const { plan } = await rehearse(tx, run);
+      const { plan } = await dryRunWithin(tx, run);
       const person = viewPerson(await requirePerson(tx, change.environmentId, params.id));
       return { plan, person, changed: false };
     },

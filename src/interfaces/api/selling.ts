@@ -41,8 +41,8 @@ import {
   subscriptionView,
   viewSubscription,
 } from "../../shop/selling/subscription.ts";
+import { dryRunWithin } from "../../store/dry-run.ts";
 import type { Reader } from "../../store/port.ts";
-import { rehearse } from "../../store/rehearsal.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
 
 /** The version that the caller read before the deletion. If it is absent, any version is deleted. */
@@ -309,7 +309,7 @@ export const sellingRoutes = [
     async write(tx, { change, params, body }) {
       const move = () => movePurchaseManually(tx, change, params.id, body.person);
       if (body.plan !== true) return await move();
-      const { plan } = await rehearse(tx, move);
+      const { plan } = await dryRunWithin(tx, move);
       const receipt = await requirePurchaseView(tx, change.environmentId, params.id);
       return { plan, receipt, moved: false };
     },

@@ -93,15 +93,30 @@ async function storeFormer(
   await FORMER_ADDRESS.insert(tx, { personId, environmentId, email, emailKey, changedAt });
 }
 
-/** Finds the person who had this address last. */
+/** Finds the person who had this former address at that time. If no person had it then, it finds the last one before. */
 export function findPersonByFormerAddress(
   tx: Reader,
   environmentId: number,
   email: string,
+  atMs: number,
 ): Promise<PersonRow | null> {
+  const order = "changed_at > $atMs DESC, CASE WHEN changed_at > $atMs THEN changed_at ELSE -changed_at END";
   const rest = `WHERE id = (SELECT person_id FROM former_address INDEXED BY former_address_by_email
-    WHERE environment_id = $environmentId AND email_key = $emailKey ORDER BY changed_at DESC LIMIT 1) AND status <> 'erased'`;
-  return PERSON.get(tx, rest, { environmentId, emailKey: toEmailKey(email.trim()) });
+    WHERE environment_id = $environmentId AND email_key = $emailKey ORDER BY ${order} LIMIT 1) AND status <> 'erased'`;
+  return PERSON.get(tx, rest, { environmentId, emailKey: toEmailKey(email.trim()), atMs });
+}
+
+/** Reports whether the person existed at that time and had their current address then. */
+export async function hadAddressAt(
+  tx: Reader,
+  { id, createdAt, updatedAt }: PersonRow,
+  atMs: number,
+): Promise<boolean> {
+  if (createdAt > atMs) return false;
+  // Most people did not change since, so that most events need no second read.
+  if (updatedAt <= atMs) return true;
+  const rest = "WHERE person_id = $id AND changed_at > $atMs LIMIT 1";
+  return (await FORMER_ADDRESS.get(tx, rest, { id, atMs })) === null;
 }
 
 /** Lists the addresses that a person had before. */

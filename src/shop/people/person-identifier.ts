@@ -12,7 +12,7 @@ import { breaksOneLine } from "../../base/text.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../../store/table.ts";
-import { findPersonByFormerAddress } from "./former-address.ts";
+import { findPersonByFormerAddress, hadAddressAt } from "./former-address.ts";
 import {
   findPerson,
   findPersonByEmail,
@@ -71,21 +71,34 @@ export async function resolvePersonKey(
   }
 }
 
-/**
- * Resolves an address. A person who existed when the event arrived was not erased since; otherwise the erasures are checked. A former address
- * finds its person, unless another person had it when the event arrived.
- */
+/** Resolves an address. A person who had it when the event arrived was not erased since; otherwise the erasures are checked. */
 async function resolveAddress(
   tx: Writer,
   lookup: PersonKeyLookup,
   email: string,
 ): Promise<PersonRow | "erased"> {
   const { environmentId, event } = lookup;
-  const person = await findPersonByEmail(tx, environmentId, email);
-  if (person !== null && person.createdAt <= event.createdAt) return person;
+  const named = await findPersonByAddress(tx, environmentId, email, event.createdAt);
+  if (named?.hadAddress === true) return named.person;
   if (await isErasedAddress(tx, environmentId, lookup.digestAddress(email), event.seq)) return "erased";
-  const former = await findPersonByFormerAddress(tx, environmentId, email);
-  return former ?? person ?? (await invitePerson(tx, { ...lookup, email })).person;
+  return named?.person ?? (await invitePerson(tx, { ...lookup, email })).person;
+}
+
+/**
+ * Finds the person that an event means by an address: the person who has it now, if they had it when the event arrived; else the person who had it
+ * then; else the person who has it now. Erasures are not checked. `hadAddress`: the first case.
+ */
+export async function findPersonByAddress(
+  tx: Reader,
+  environmentId: number,
+  email: string,
+  arrivedAt: number,
+): Promise<{ person: PersonRow; hadAddress: boolean } | null> {
+  const current = await findPersonByEmail(tx, environmentId, email);
+  if (current !== null && (await hadAddressAt(tx, current, arrivedAt)))
+    return { person: current, hadAddress: true };
+  const person = (await findPersonByFormerAddress(tx, environmentId, email, arrivedAt)) ?? current;
+  return person === null ? null : { person, hadAddress: false };
 }
 
 const PERSON_TOKEN = defineTable({
