@@ -21,7 +21,7 @@ export type Topic =
   /** An event that arrived, ran, or will run again. */
   | "event_moved"
   | "record"
-  /** A record that change capture must read. The store adds it to `record`, except for writes of relays and erasures. */
+  /** A record that change capture must read. The store adds it to `record`, except for writes of relays, erasures and moves. */
   | "record_change"
   /** A bulk replay that began. */
   | "bulk_replay"
@@ -112,8 +112,8 @@ export interface DedupeKeys {
   deleteSlot(hash: Uint8Array, value: number): Promise<void>;
 }
 
-/** The part of the service that writes. Change capture skips `relay` and `erasure`. */
-export type Origin = "app" | "dashboard" | "receipt" | "relay" | "erasure";
+/** The part of the service that writes. Change capture skips `relay`, `erasure` and `move`, which gives stored data another person. */
+export type Origin = "app" | "dashboard" | "receipt" | "relay" | "erasure" | "move";
 
 export type BatchWork<Draft, Result> = (tx: Writer, drafts: readonly Draft[]) => Promise<readonly Result[]>;
 

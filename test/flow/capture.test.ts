@@ -32,10 +32,10 @@ describe("a record change in the running service", () => {
     expect(await fired(running)).toHaveLength(3);
   });
 
-  test("fires for the dashboard, a payment receipt and manual SQL, and not for a relay or an erasure", async () => {
+  test("fires for the dashboard, a payment receipt and manual SQL, and not for a relay, an erasure or a move", async () => {
     await using running = await startWatcher();
     const { store } = running.service;
-    for (const origin of ["dashboard", "relay", "erasure"] as const) {
+    for (const origin of ["dashboard", "relay", "erasure", "move"] as const) {
       await store.write(origin, (tx) => tx.run(insertOrder(origin)));
     }
     await running.beside.run(insertOrder("by hand"));

@@ -82,6 +82,31 @@ test("records move, and an erasure of the new person deletes them", async () => 
   expect((await running.api("POST", `/persons/${old}/merge`, { into: now })).body.code).toBe("not_found");
 });
 
+test("records move with the merging actor as their last writer, and no relay that watches them runs", async () => {
+  const fields = { text: { type: "text" } };
+  const trigger = { kind: "data_change", collection: "letters", on: ["created", "updated"] };
+  const actions = [{ type: "write_record", collection: "seen", data: { text: "{{record.data.text}}" } }];
+  await running.api("POST", "/collections", { name: "letters", kind: "direct", fields });
+  await running.api("POST", "/collections", { name: "seen", kind: "shared", fields });
+  const send = async (owner: string, to: string, text: string) =>
+    (await running.api("POST", "/collections/letters/records", { owner, to, data: { text } })).body.record;
+  const read = async (collection: string) => (await running.api("GET", `/collections/${collection}/records`)).body.items;
+  const sent = [await send(old, old, "to me"), await send(old, now, "from me"), await send(now, old, "to both")];
+  await running.service.store.write("erasure", (tx) => tx.run("UPDATE record SET written_by = 'relay:orders', event_id = 'evt_1'"));
+  expect((await running.api("POST", "/relays", { definition: { name: "watch", trigger, actions } })).status).toBe(201);
+  await running.clock.advance(5_000);
+  const merged = await running.api("POST", `/persons/${old}/merge`, { into: NEW });
+  expect(merged.body).toMatchObject({ merged: true, plan: { records: 3 } });
+  const [{ actor }] = (await running.api("GET", "/audit?action=person.merged")).body.items;
+  const updatedAt = new Date(Date.parse(sent[0].updatedAt) + 5_000).toISOString();
+  const moved = { owner: now, recipient: now, by: actor, eventId: null, updatedAt };
+  expect(await read("letters")).toMatchObject(sent.map(({ id, createdAt, data }) => ({ id, createdAt, data, ...moved })).toReversed());
+  await send(now, now, "later");
+  await running.clock.advance(5_000);
+  await running.drain();
+  expect(await read("seen")).toMatchObject([{ data: { text: "later" } }]);
+});
+
 test("a merge, a refund and a payment at the same time lose and double nothing", async () => {
   const answers = await Promise.all([
     running.api("POST", `/persons/${old}/merge`, { into: now }),

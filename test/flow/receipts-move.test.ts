@@ -77,13 +77,19 @@ test("moves and refunds at the same time leave the purchase with one person at m
   ]);
 });
 
-test("writes the receipts of a move to the mapped collection, each for its person", async () => {
+test("writes the receipts of a move to the mapped collection, each for its person, and no relay runs", async () => {
   const fields = { ref: { type: "text" }, kind: { type: "text" } };
   await running.api("POST", "/collections", { name: "payments", kind: "addressed", fields });
   const { settings } = (await running.api("GET", "/settings")).body;
   await running.api("PUT", "/settings", { version: settings.version, receipts: { collection: "payments" } });
+  const trigger = { kind: "data_change", collection: "payments", on: ["created"] };
+  const actions = [{ type: "grant_credits", amount: 1 }];
+  expect((await running.api("POST", "/relays", { definition: { name: "watch", trigger, actions } })).status).toBe(201);
   const [{ id }] = (await running.api("GET", "/purchases?ref=pay_7")).body.items;
   expect((await running.api("POST", `/purchases/${id}/move`, { person: bob })).body.moved).toBe(true);
+  await running.clock.advance(5_000);
+  await running.drain();
+  expect((await running.api("GET", "/events")).body.items).toEqual([]);
   const { items } = (await running.api("GET", "/collections/payments/records")).body;
   const seen = items.map((one: { recipient: string; data: { kind: string } }) => [one.recipient, one.data.kind]);
   expect(seen.sort()).toEqual(

@@ -233,13 +233,14 @@ export const personRoutes = [
       plan: Type.Optional(Type.Boolean({ description: "true: shows the merge and changes nothing" })),
     }),
     answer: Type.Object({ plan: personMerge, merged: Type.Boolean() }),
-    async write(tx, { change, params, body }) {
-      const merge = () => mergePeopleManually(tx, change, params.id, body.into);
-      if (body.plan === true) return { plan: (await dryRunWithin(tx, merge)).plan, merged: false };
-      const done = await merge();
-      if (done.merged) await endPersonSessions(tx, done.plan.from);
-      return done;
-    },
+    handle: ({ deps, change, params, body }) =>
+      deps.store.write("move", async (tx) => {
+        const merge = () => mergePeopleManually(tx, change, params.id, body.into);
+        if (body.plan === true) return { plan: (await dryRunWithin(tx, merge)).plan, merged: false };
+        const done = await merge();
+        if (done.merged) await endPersonSessions(tx, done.plan.from);
+        return done;
+      }),
   }),
   environmentRoute({
     method: "POST",

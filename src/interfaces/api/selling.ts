@@ -306,13 +306,14 @@ export const sellingRoutes = [
       plan: Type.Optional(Type.Boolean({ description: "true: shows the move and changes nothing" })),
     }),
     answer: Type.Object({ plan: purchaseMove, receipt: purchaseView, moved: Type.Boolean() }),
-    async write(tx, { change, params, body }) {
-      const move = () => movePurchaseManually(tx, change, params.id, body.person);
-      if (body.plan !== true) return await move();
-      const { plan } = await dryRunWithin(tx, move);
-      const receipt = await requirePurchaseView(tx, change.environmentId, params.id);
-      return { plan, receipt, moved: false };
-    },
+    handle: ({ deps, change, params, body }) =>
+      deps.store.write("move", async (tx) => {
+        const move = () => movePurchaseManually(tx, change, params.id, body.person);
+        if (body.plan !== true) return await move();
+        const { plan } = await dryRunWithin(tx, move);
+        const receipt = await requirePurchaseView(tx, change.environmentId, params.id);
+        return { plan, receipt, moved: false };
+      }),
   }),
   listRoute({
     path: "/subscriptions",

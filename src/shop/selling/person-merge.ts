@@ -72,10 +72,8 @@ export async function mergePeopleManually(
     purchases,
     grants: await moveGrants(tx, merge),
     credits: had,
-    tokens: await moveRows(tx, merge, "person_token", "person_id"),
-    records:
-      (await moveRows(tx, merge, "record", "owner_id")) +
-      (await moveRows(tx, merge, "record", "recipient_id")),
+    tokens: await moveTokens(tx, merge),
+    records: await moveRecords(tx, merge),
     attributes: await moveAttributes(tx, merge),
     stopsMail: await moveMailStop(tx, merge),
   };
@@ -150,20 +148,29 @@ async function moveCredits(tx: Writer, { change, from, to }: Merge): Promise<voi
   await addCredits(tx, { ...line, personId: to.id, amount: balance, reason: `merged from ${from.id}` });
 }
 
-/** Moves the rows of a table whose column names the person. Returns how many. */
-async function moveRows(
-  tx: Writer,
-  { change: { environmentId }, from, to }: Merge,
-  table: "person_token" | "record",
-  column: "person_id" | "owner_id" | "recipient_id",
-): Promise<number> {
-  const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM ${table} WHERE ${column} = $from LIMIT $most) AS few`;
-  const row = await tx.get<{ count: number }>(sql, { from: from.id, most: MAX_ROWS + 1 });
-  const count = row?.count ?? 0;
-  if (count > MAX_ROWS) throw rejectTooMany(from, MAX_ROWS, table === "record" ? "records" : "tokens");
-  if (count === 0) return 0;
-  const update = `UPDATE ${table} SET ${column} = $to WHERE ${column} = $from AND environment_id = $environmentId`;
-  return await tx.run(update, { from: from.id, to: to.id, environmentId });
+async function moveTokens(tx: Writer, { change: { environmentId }, from, to }: Merge): Promise<number> {
+  const ofPerson = "person_id = $from AND environment_id = $environmentId";
+  const at = { environmentId, from: from.id };
+  const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM person_token WHERE ${ofPerson} LIMIT $most) AS few`;
+  const row = await tx.get<{ count: number }>(sql, { ...at, most: MAX_ROWS + 1 });
+  if ((row?.count ?? 0) > MAX_ROWS) throw rejectTooMany(from, MAX_ROWS, "tokens");
+  return await tx.run(`UPDATE person_token SET person_id = $to WHERE ${ofPerson}`, { ...at, to: to.id });
+}
+
+/** Moves the records that the person owns or receives. The caller writes with origin `move`, so that no relay runs for them. */
+async function moveRecords(tx: Writer, { change, from, to }: Merge): Promise<number> {
+  const { environmentId, by, nowMs } = change;
+  const sql = `SELECT seq FROM (SELECT seq FROM record WHERE owner_id = $from LIMIT $most) AS owned
+    UNION SELECT seq FROM (SELECT seq FROM record WHERE recipient_id = $from LIMIT $most) AS received`;
+  const rows = await tx.all<{ seq: number }>(sql, { from: from.id, most: MAX_ROWS + 1 });
+  if (rows.length > MAX_ROWS) throw rejectTooMany(from, MAX_ROWS, "records");
+  if (rows.length === 0) return 0;
+  tx.notify("record", environmentId);
+  const update = `UPDATE record SET owner_id = CASE WHEN owner_id = $from THEN $to ELSE owner_id END,
+      recipient_id = CASE WHEN recipient_id = $from THEN $to ELSE recipient_id END, written_by = $by, event_id = NULL, updated_at = $nowMs
+    WHERE environment_id = $environmentId AND seq IN (SELECT CAST(value AS INTEGER) FROM json_each($seqs))`;
+  const seqs = JSON.stringify(rows.map(({ seq }) => seq));
+  return await tx.run(update, { environmentId, from: from.id, to: to.id, by, nowMs, seqs });
 }
 
 /** Gives the new person the attributes that only the first one has. */

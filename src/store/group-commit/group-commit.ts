@@ -34,7 +34,7 @@ const SMALL_GROUP = 64;
 const MAX_COMMIT_ATTEMPTS = 3;
 
 /** The origins whose writes change capture skips. It does capture SQL of other connections. */
-const UNCAPTURED: ReadonlySet<Origin> = new Set(["relay", "erasure"]);
+const UNCAPTURED: ReadonlySet<Origin> = new Set(["relay", "erasure", "move"]);
 
 export class GroupCommit {
   readonly #database: GroupDatabase;
