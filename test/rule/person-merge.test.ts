@@ -1,5 +1,6 @@
 /** A merge of two people: what moves, what stays, what a repetition does, and which merges are refused without a change. */
 import { describe, expect, test } from "bun:test";
+import type { Json } from "../../src/base/json.ts";
 import { listAudit } from "../../src/platform/audit/audit.ts";
 import { findMailStop, setMailStop } from "../../src/platform/mail/mail-stop.ts";
 import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/rules/action/sale.ts";
@@ -73,6 +74,24 @@ describe("a merge", () => {
     expect(await state(from, to)).toEqual(after);
   });
 
+  test("names a few of many different attributes, cut, and changes none of them", async () => {
+    const [from, to] = await twoPeople();
+    const names = Array.from({ length: 7 }, (_, at) => `n${at}`);
+    const set = (person: PersonRow, value: Json) =>
+      write((tx) => changePersonManually(tx, change(), person.id, { attributes: Object.fromEntries(names.map((name) => [name, value])) }));
+    await set(from, { list: ["x".repeat(1_000)] });
+    await set(to, "new");
+    const { plan, merged } = await merge(from, to);
+    expect([merged, plan.attributes, plan.differentAttributes.length]).toEqual([false, 0, 7]);
+    await fulfil(from);
+    const { message } = (await merge(from, to)).plan;
+    expect(message).toContain(`7 different attributes: n0 "new" (not {"list":["${"x".repeat(31)}…)`);
+    expect(message).toContain(" and 2 more. ");
+    expect(message.length).toBeLessThan(1_000);
+    const people = await store.read((tx) => Promise.all([from, to].map(({ id }) => findPerson(tx, environmentId, id))));
+    expect(people.map((person) => person?.attributes.n6)).toEqual([{ list: ["x".repeat(1_000)] }, "new"]);
+  });
+
   test("adds to what the other person has, and goes back in a circle without a loss", async () => {
     const [from, to] = await twoPeople();
     await fulfil(from);
@@ -111,19 +130,22 @@ describe("a merge", () => {
     const [from, to] = await twoPeople();
     const set = (person: PersonRow, attributes: Record<string, string>) =>
       write((tx) => changePersonManually(tx, change(), person.id, { attributes }));
-    await set(from, { team: "old", city: "Ulm" });
-    await set(to, { team: "new" });
+    await set(from, { team: "old", city: "Ulm", locale: "de" });
+    await set(to, { team: "new", locale: "de" });
     await write((tx) => fileToken(tx, { environmentId, personId: from.id, token: "tok_1", nowMs: clock.now() }));
     await write((tx) => setMailStop(tx, change(), { personId: from.id, stopped: true }));
-    expect((await merge(from, to)).plan).toMatchObject({ tokens: 1, attributes: 1, stopsMail: true });
+    const { plan } = await planOf(from, to);
+    expect(plan).toMatchObject({ tokens: 1, attributes: 1, stopsMail: true, differentAttributes: [{ name: "team", from: "old", to: "new" }] });
+    expect(plan.message).toContain(`${to.email} keeps their own value of 1 different attribute: team "new" (not "old"). `);
+    expect(await merge(from, to)).toEqual({ plan, merged: true });
     await store.read(async (tx) => {
       expect((await findPersonByToken(tx, environmentId, "tok_1"))?.id).toBe(to.id);
-      expect((await findPerson(tx, environmentId, to.id))?.attributes).toEqual({ team: "new", city: "Ulm" });
-      expect((await findPerson(tx, environmentId, from.id))?.attributes).toEqual({});
+      expect((await findPerson(tx, environmentId, to.id))?.attributes).toEqual({ team: "new", locale: "de", city: "Ulm" });
+      expect((await findPerson(tx, environmentId, from.id))?.attributes).toEqual({ team: "old" });
       expect(await findMailStop(tx, { environmentId, personId: to.id })).not.toBeNull();
       for (const [person, after] of [
-        [from, { into: to.id }],
-        [to, { from: from.id }],
+        [from, { into: to.id, differentAttributes: ["team"] }],
+        [to, { from: from.id, differentAttributes: ["team"] }],
       ] as const) {
         const filter = { action: "person.merged", target: `person:${person.id}` } as const;
         expect((await listAudit(tx, environmentId, filter, { limit: 9, after: null })).items).toMatchObject([{ after }]);

@@ -3,7 +3,9 @@
  * later refund finds them. The first person keeps the address and the timeline, and has no rights. A second merge moves what came since.
  */
 import { type Static, Type } from "typebox";
+import { type Json, writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
+import { cutToLine } from "../../base/text.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import { findMailStop, setMailStop } from "../../platform/mail/mail-stop.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -31,19 +33,28 @@ export const personMerge = Type.Object({
   credits: Type.Integer(),
   tokens: Type.Integer(),
   records: Type.Integer(),
+  /** Attributes that only the first person has. */
   attributes: Type.Integer(),
+  /** Attributes with different values. Each person keeps their own: the new person `to`, and the first person `from`. */
+  differentAttributes: Type.Array(
+    Type.Object({ name: Type.String(), from: Type.Unsafe<Json>({}), to: Type.Unsafe<Json>({}) }),
+  ),
   /** True if the new person gets no more event mail, because the first one stopped it. */
   stopsMail: Type.Boolean(),
   /** The merge in sentences. */
   message: Type.String(),
 });
 type PersonMerge = Static<typeof personMerge>;
-type Counts = Omit<PersonMerge, "from" | "to" | "message">;
+type DifferentAttribute = PersonMerge["differentAttributes"][number];
+type Counts = Omit<PersonMerge, "from" | "to" | "differentAttributes" | "message">;
 
 /** The most rows that one transaction moves. A person with more is rejected, so that a merge does not block other work. */
 const MAX_PURCHASES = 30;
 const MAX_GRANTS = 50;
 const MAX_ROWS = 200;
+/** The most different attributes that a sentence names, and the most characters of a name or a value in it. */
+const MAX_SHOWN_ATTRIBUTES = 5;
+const MAX_SHOWN_CHARS = 40;
 
 interface Merge {
   change: Change;
@@ -66,6 +77,7 @@ export async function mergePeopleManually(
   if (from.id === to.id)
     throw new Refusal("invalid_input", `${to.email} cannot be merged with itself: name two people.`);
   const merge = { change, from, to };
+  const differentAttributes = listDifferentAttributes(merge);
   const had = await findBalance(tx, change.environmentId, from.id);
   const purchases = await movePurchases(tx, merge);
   const counts: Counts = {
@@ -74,13 +86,14 @@ export async function mergePeopleManually(
     credits: had,
     tokens: await moveTokens(tx, merge),
     records: await moveRecords(tx, merge),
-    attributes: await moveAttributes(tx, merge),
+    attributes: await moveAttributes(tx, merge, differentAttributes),
     stopsMail: await moveMailStop(tx, merge),
   };
   await moveCredits(tx, merge);
   const merged = Object.values(counts).some((count) => count !== 0 && count !== false);
-  if (merged) await auditMerge(tx, merge, counts);
-  return { plan: { from: from.id, to: to.id, ...counts, message: format(merge, counts, merged) }, merged };
+  if (merged) await auditMerge(tx, merge, counts, differentAttributes);
+  const message = format(merge, counts, differentAttributes, merged);
+  return { plan: { from: from.id, to: to.id, ...counts, differentAttributes, message }, merged };
 }
 
 async function requireNamed(tx: Reader, environmentId: number, name: string): Promise<PersonRow> {
@@ -173,13 +186,27 @@ async function moveRecords(tx: Writer, { change, from, to }: Merge): Promise<num
   return await tx.run(update, { environmentId, from: from.id, to: to.id, by, nowMs, seqs });
 }
 
-/** Gives the new person the attributes that only the first one has. */
-async function moveAttributes(tx: Writer, { change, from, to }: Merge): Promise<number> {
-  const names = Object.keys(from.attributes);
-  if (names.length === 0) return 0;
-  const missing = Object.entries(from.attributes).filter(([name]) => !Object.hasOwn(to.attributes, name));
+function listDifferentAttributes({ from, to }: Merge): DifferentAttribute[] {
+  return Object.entries(from.attributes).flatMap(([name, value]) => {
+    const kept = Object.hasOwn(to.attributes, name) ? to.attributes[name] : undefined;
+    return kept === undefined || writeJson(kept) === writeJson(value)
+      ? []
+      : [{ name, from: value, to: kept }];
+  });
+}
+
+/** Gives the new person the attributes that only the first one has. The first person keeps only the values that differ, so that none is lost. */
+async function moveAttributes(
+  tx: Writer,
+  { change, from, to }: Merge,
+  different: readonly DifferentAttribute[],
+): Promise<number> {
+  const kept = new Set(different.map(({ name }) => name));
+  const moved = Object.entries(from.attributes).filter(([name]) => !kept.has(name));
+  if (moved.length === 0) return 0;
+  const missing = moved.filter(([name]) => !Object.hasOwn(to.attributes, name));
   await changePersonManually(tx, change, from.id, {
-    attributes: Object.fromEntries(names.map((name) => [name, null])),
+    attributes: Object.fromEntries(moved.map(([name]) => [name, null])),
   });
   if (missing.length > 0)
     await changePersonManually(tx, change, to.id, { attributes: Object.fromEntries(missing) });
@@ -195,10 +222,17 @@ async function moveMailStop(tx: Writer, { change, from, to }: Merge): Promise<bo
   return true;
 }
 
-async function auditMerge(tx: Writer, { change, from, to }: Merge, counts: Counts): Promise<void> {
+/** Audits the merge at both people, with the names of different attributes and without their values. */
+async function auditMerge(
+  tx: Writer,
+  { change, from, to }: Merge,
+  counts: Counts,
+  different: readonly DifferentAttribute[],
+): Promise<void> {
   const action = "person.merged";
-  await writeAudit(tx, { ...change, action, target: `person:${from.id}`, after: { into: to.id, ...counts } });
-  await writeAudit(tx, { ...change, action, target: `person:${to.id}`, after: { from: from.id, ...counts } });
+  const after = { ...counts, differentAttributes: different.map(({ name }) => name) };
+  await writeAudit(tx, { ...change, action, target: `person:${from.id}`, after: { into: to.id, ...after } });
+  await writeAudit(tx, { ...change, action, target: `person:${to.id}`, after: { from: from.id, ...after } });
 }
 
 function rejectTooMany({ email, id }: PersonRow, most: number, what: string): Refusal {
@@ -209,7 +243,12 @@ function rejectTooMany({ email, id }: PersonRow, most: number, what: string): Re
   return new Refusal("invalid_input", `${email} has more than ${most} ${what}${moreWays}.`);
 }
 
-function format({ from, to }: Merge, counts: Counts, merged: boolean): string {
+function format(
+  { from, to }: Merge,
+  counts: Counts,
+  different: readonly DifferentAttribute[],
+  merged: boolean,
+): string {
   if (!merged) return `${from.email} has nothing that can move to ${to.email}, so nothing changes.`;
   const parts = [
     countOf(counts.purchases, "purchase"),
@@ -223,7 +262,25 @@ function format({ from, to }: Merge, counts: Counts, merged: boolean): string {
   const mail = counts.stopsMail
     ? `${to.email} gets no more event mail, because ${from.email} stopped it. `
     : "";
-  return `${what}${mail}${from.email} keeps the timeline and has no access then. A later payment that names ${from.email} goes to ${from.email} again: change the address at the provider, or merge again.`;
+  return `${what}${formatDifferent(to, different)}${mail}${from.email} keeps the timeline and has no access then. A later payment that names ${from.email} goes to ${from.email} again: change the address at the provider, or merge again.`;
+}
+
+function formatDifferent(to: PersonRow, different: readonly DifferentAttribute[]): string {
+  if (different.length === 0) return "";
+  const shown = different
+    .slice(0, MAX_SHOWN_ATTRIBUTES)
+    .map(
+      (one) => `${cutToLine(one.name, MAX_SHOWN_CHARS)} ${showValue(one.to)} (not ${showValue(one.from)})`,
+    );
+  const hidden = different.length - shown.length;
+  const more = hidden === 0 ? "" : ` and ${hidden} more`;
+  return `${to.email} keeps their own value of ${countOf(different.length, "different attribute")}: ${shown.join(", ")}${more}. `;
+}
+
+function showValue(value: Json): string {
+  const text = writeJson(value);
+  const line = cutToLine(text, MAX_SHOWN_CHARS);
+  return line.length < text.length ? `${line}…` : line;
 }
 
 function countOf(count: number, what: string): string | null {
