@@ -85,7 +85,7 @@ describe("a merge", () => {
     expect([merged, plan.attributes, plan.differentAttributes.length]).toEqual([false, 0, 7]);
     await fulfil(from);
     const { message } = (await merge(from, to)).plan;
-    expect(message).toContain(`7 different attributes: n0 "new" (not {"list":["${"x".repeat(31)}…)`);
+    expect(message).toContain(`7 different attributes: n0 "new" (not {"list":["${"x".repeat(30)}…)`);
     expect(message).toContain(" and 2 more. ");
     expect(message.length).toBeLessThan(1_000);
     const people = await store.read((tx) => Promise.all([from, to].map(({ id }) => findPerson(tx, environmentId, id))));
