@@ -18,6 +18,8 @@ interface SellingStore extends Town {
   deleteRelay(name: string): Promise<void>;
   /** Runs a selling action for a person in the person's stored state. */
   sell<Action>(type: DatabaseAction<Action>, action: Action, person: PersonRow, occurrence?: Occurrence): Promise<ActionOutcome>;
+  /** Adds refunds without a purchase, which are the newest receipts of the person. */
+  addRefunds(person: PersonRow, most: number): Promise<void>;
   /** Returns the live grants as `<entitlement> from <source>`, sorted, the balance and the plan. */
   holdings(person: PersonRow): Promise<{ grants: string[]; credits: number; plan: string | null }>;
 }
@@ -48,6 +50,12 @@ export async function openSellingStore(): Promise<SellingStore> {
     },
     /** Gives each event a different id. */
     makeRun: (person, occurrence = {}) => town.makeRun(person, { event: `evt_${++events}`, ...occurrence }),
+    async addRefunds({ id }, most) {
+      const sql = `WITH RECURSIVE refund (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM refund WHERE number < $most)
+        INSERT INTO purchase (id, environment_id, kind, ref, item_kind, item, person_id, origin, refunds, created_at)
+        SELECT 'prc_z' || $id || number, $environmentId, 'refund', 'other' || $id || number, 'product', 'lamp', $id, 'payment', 'prc_none', 1 FROM refund`;
+      await store.write("app", (tx) => tx.run(sql, { environmentId, id, most }));
+    },
     holdings: (person) =>
       store.read(async (tx) => {
         const at = { environmentId, personId: person.id, entitlement: null, nowMs: clock.now() };

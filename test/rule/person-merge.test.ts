@@ -185,8 +185,11 @@ describe("a merge is refused without a change", () => {
     expect(await refusalOf(() => merge(person, person))).toMatchObject({ code: "invalid_input" });
   });
 
-  test("of a person with more purchases than one transaction moves", async () => {
+  test("of a person with more purchases than one transaction moves, before the first one moves", async () => {
     const [from, to] = await twoPeople();
+    // The first purchase could not move.
+    await grantOf(from, "pro", newRef());
+    await grantOf(to, "team", newRef());
     for (let count = 0; count < 31; count++) await fulfil(from);
     const before = await state(from, to);
     expect(await refusalOf(() => merge(from, to))).toMatchObject({
@@ -194,5 +197,19 @@ describe("a merge is refused without a change", () => {
       message: expect.stringContaining("more than 30 purchases"),
     });
     expect(await state(from, to)).toEqual(before);
+  });
+
+  test("of a person with more receipts than a merge reads", async () => {
+    const [from, to] = await twoPeople();
+    await fulfil(from);
+    await market.addRefunds(from, 500);
+    const before = await state(from, to);
+    expect(await refusalOf(() => merge(from, to))).toMatchObject({
+      code: "invalid_input",
+      message: expect.stringContaining("more than 500 receipts: move each purchase with relay receipts move"),
+    });
+    expect(await state(from, to)).toEqual(before);
+    await write((tx) => tx.run("DELETE FROM purchase WHERE id = ?1", `prc_z${from.id}1`));
+    expect(await merge(from, to)).toMatchObject({ merged: true });
   });
 });

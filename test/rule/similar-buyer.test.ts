@@ -57,6 +57,14 @@ test("the same name finds a buyer, and a person without a purchase or with a ref
   expect(await listSimilarBuyers(store, person)).toMatchObject([{ person: buyer.id, reason: "same_name" }]);
 });
 
+test("only the newest receipts of a similar person are read", async () => {
+  const person = await create("receipts@one.test");
+  const [few, many] = [await buy("receipts@two.test"), await buy("receipts@three.test")];
+  await market.addRefunds(few.person, 49);
+  await market.addRefunds(many.person, 50);
+  expect(await listSimilarBuyers(store, person)).toMatchObject([{ person: few.person.id }]);
+});
+
 test("the lists of spellings and typos are bounded, and typos are counted with swaps", () => {
   const long = splitAddress(`${"a".repeat(60)}@one.test`);
   expect([listSpellings(long).length, listTypos(long)]).toEqual([2, []]);

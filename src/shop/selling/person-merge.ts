@@ -18,7 +18,7 @@ import {
   requirePersonNamed,
 } from "../people/person.ts";
 import { movePurchase } from "./manual-move.ts";
-import { PURCHASE, type Purchase } from "./purchase.ts";
+import { LIVE_PURCHASE, PURCHASE, type Purchase } from "./purchase.ts";
 import { findActiveSubscription } from "./subscription.ts";
 
 /** The rows that a merge moves. */
@@ -50,6 +50,8 @@ type Counts = Omit<PersonMerge, "from" | "to" | "differentAttributes" | "message
 
 /** The most rows that one transaction moves. A person with more is rejected, so that a merge does not block other work. */
 const MAX_PURCHASES = 30;
+/** Also refunded and moved purchases, refunds and confirmations. */
+const MAX_RECEIPTS = 500;
 const MAX_GRANTS = 50;
 const MAX_ROWS = 200;
 /** The most different attributes that a sentence names, and the most characters of a name or a value in it. */
@@ -103,6 +105,7 @@ async function requireNamed(tx: Reader, environmentId: number, name: string): Pr
 
 /** Moves the purchases in order of arrival, so that the newest payment of a plan moves the plan. */
 async function movePurchases(tx: Writer, { change, from, to }: Merge): Promise<number> {
+  await requireFewPurchases(tx, from);
   for (let count = 0; count <= MAX_PURCHASES; count++) {
     const purchase = await findNextPurchase(tx, from);
     if (purchase === null) {
@@ -114,12 +117,20 @@ async function movePurchases(tx: Writer, { change, from, to }: Merge): Promise<n
   throw rejectTooMany(from, MAX_PURCHASES, "purchases");
 }
 
+/** Rejects a person with too many purchases before one moves. A move also reads the receipts that cannot move. */
+async function requireFewPurchases(tx: Reader, from: PersonRow): Promise<void> {
+  const sql = `SELECT count(*) AS receipts, count(CASE WHEN live THEN 1 END) AS purchases FROM
+    (SELECT (${LIVE_PURCHASE}) AS live FROM purchase INDEXED BY purchase_by_person_id WHERE person_id = $id LIMIT $most) AS few`;
+  const row = { id: from.id, most: MAX_RECEIPTS + 1 };
+  const { receipts = 0, purchases = 0 } =
+    (await tx.get<{ receipts: number; purchases: number }>(sql, row)) ?? {};
+  if (purchases > MAX_PURCHASES) throw rejectTooMany(from, MAX_PURCHASES, "purchases");
+  if (receipts > MAX_RECEIPTS) throw rejectTooMany(from, MAX_RECEIPTS, "receipts");
+}
+
 function findNextPurchase(tx: Reader, { environmentId, id }: PersonRow): Promise<Purchase | null> {
   const rest = `INDEXED BY purchase_by_person_id WHERE person_id = $id AND environment_id = $environmentId
-    AND kind = 'purchase' AND confirmation = 0 AND moved_to IS NULL
-    AND NOT EXISTS (SELECT 1 FROM purchase AS refund WHERE refund.environment_id = purchase.environment_id AND refund.kind = 'refund'
-      AND refund.ref = purchase.ref AND refund.refunds = purchase.id)
-    ORDER BY arrival, id LIMIT 1`;
+    AND ${LIVE_PURCHASE} ORDER BY arrival, id LIMIT 1`;
   return PURCHASE.get(tx, rest, { environmentId, id });
 }
 
@@ -236,11 +247,12 @@ async function auditMerge(
 }
 
 function rejectTooMany({ email, id }: PersonRow, most: number, what: string): Refusal {
-  const moreWays =
-    what === "purchases"
-      ? `: move some first with relay receipts move; relay receipts list --person ${id} shows them`
-      : ", so they cannot be merged in one transaction";
-  return new Refusal("invalid_input", `${email} has more than ${most} ${what}${moreWays}.`);
+  const moreWays: Record<string, string> = {
+    purchases: `: move some first with relay receipts move; relay receipts list --person ${id} shows them`,
+    receipts: `: move each purchase with relay receipts move instead; relay receipts list --person ${id} shows them`,
+  };
+  const todo = moreWays[what] ?? ", so they cannot be merged in one transaction";
+  return new Refusal("invalid_input", `${email} has more than ${most} ${what}${todo}.`);
 }
 
 function format(

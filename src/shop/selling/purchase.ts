@@ -119,6 +119,11 @@ export function findMovedPurchase(
   return PURCHASE.get(tx, rest, { environmentId, ref, personId });
 }
 
+/** SQL of a purchase that was neither refunded nor moved. A confirmation is not a purchase. */
+export const LIVE_PURCHASE = `kind = 'purchase' AND confirmation = 0 AND moved_to IS NULL
+  AND NOT EXISTS (SELECT 1 FROM purchase AS refund WHERE refund.environment_id = purchase.environment_id AND refund.kind = 'refund'
+    AND refund.ref = purchase.ref AND refund.refunds = purchase.id)`;
+
 /** Finds the refund of a purchase. */
 export function findRefundOf(
   tx: Reader,

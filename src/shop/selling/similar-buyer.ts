@@ -17,6 +17,7 @@ import {
   splitAddress,
 } from "../people/address-similarity.ts";
 import type { PersonRow } from "../people/person.ts";
+import { LIVE_PURCHASE } from "./purchase.ts";
 
 /** The reasons why a person is similar, the most similar first. */
 const REASONS = ["same_letters", "typo", "same_domain", "same_name"] as const;
@@ -45,6 +46,8 @@ const MAX_OF_BEGINNING = 200;
 const MAX_COMPARED = 20;
 /** The newest purchases whose people are compared. */
 const NEWEST_PURCHASES = 300;
+/** The newest receipts of a similar person that are read. */
+const NEWEST_RECEIPTS = 50;
 /** The most similar people in an answer. */
 const MAX_SHOWN = 5;
 const MAX_TYPOS = 2;
@@ -147,13 +150,11 @@ async function addPurchase(
   environmentId: number,
   { candidate: { id, email }, reason }: { candidate: Candidate; reason: Reason },
 ): Promise<SimilarBuyer | null> {
-  const sql = `SELECT id, item, ref, created_at AS createdAt FROM purchase INDEXED BY purchase_by_person_id
-    WHERE person_id = $id AND environment_id = $environmentId AND kind = 'purchase' AND confirmation = 0 AND moved_to IS NULL
-      AND NOT EXISTS (SELECT 1 FROM purchase AS refund WHERE refund.environment_id = purchase.environment_id AND refund.kind = 'refund'
-        AND refund.ref = purchase.ref AND refund.refunds = purchase.id)
-    ORDER BY id DESC LIMIT 1`;
+  const sql = `SELECT id, item, ref, created_at AS createdAt FROM
+    (SELECT * FROM purchase INDEXED BY purchase_by_person_id WHERE person_id = $id ORDER BY id DESC LIMIT $most) AS purchase
+    WHERE environment_id = $environmentId AND ${LIVE_PURCHASE} ORDER BY id DESC LIMIT 1`;
   type Row = { id: string; item: string; ref: string; createdAt: number };
-  const row = await tx.get<Row>(sql, { environmentId, id });
+  const row = await tx.get<Row>(sql, { environmentId, id, most: NEWEST_RECEIPTS });
   if (row === null) return null;
   return { person: id, email, reason, purchase: { ...row, createdAt: toIso(row.createdAt) } };
 }
