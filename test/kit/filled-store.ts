@@ -25,6 +25,8 @@ const LEAST_ROWS = 20;
 const RECORDS_OF_A_PERSON = 20_000;
 /** A person without purchases and access, whose address is similar to many others. */
 export const PERSON_WITHOUT_HOLDINGS = rowId("per", 0);
+/** The same with the longest addresses, which differ only in a few digits. */
+export const PERSON_WITH_LONG_ADDRESS = rowId("per", 900_001);
 export const COLLECTIONS_TO_DELETE = ["gone1", "gone2", "gone3"];
 
 /** Returns the time of the first filled event. Each later event's id is one millisecond later. */
@@ -49,16 +51,16 @@ export function fillStore(file: string, { nowMs, share }: { nowMs: number; share
   };
   const insert = (count: number, into: string, select: string): void => insertAll(scale(count), into, select);
   database.exec("BEGIN; UPDATE capture_switch SET captured = 0");
-  insert(
-    60_000,
-    "person (id, environment_id, email, email_key, status, attributes, created_by, created_at, updated_at)",
-    `${ID("per")}, 1 + (i % 2), 'p' || i || '@example.com', 'p' || i || '@example.com', 'active', '{}', 'test', NOW, NOW`,
-  );
+  const people = "person (id, environment_id, email, email_key, status, attributes, created_by, created_at, updated_at)";
+  insert(60_000, people, `${ID("per")}, 1 + (i % 2), 'p' || i || '@example.com', 'p' || i || '@example.com', 'active', '{}', 'test', NOW, NOW`);
   database.exec("UPDATE person SET environment_id = 1 WHERE id < 'per_000000000000000000000000000000ff'");
   database.exec(
     `INSERT INTO person (id, environment_id, email, email_key, status, attributes, created_by, created_at, updated_at)
      VALUES ('${PERSON_WITHOUT_HOLDINGS}', 1, 'p10-@example.com', 'p10-@example.com', 'active', '{}', 'test', ${nowMs}, ${nowMs})`,
   );
+  const domain = Array(6).fill("d".repeat(29)).join(".");
+  const longAddress = `'${"a".repeat(58)}' || (900000 + i) || '@${domain}.test'`;
+  insertAll(300, people, `${ID("per", "i + 900000")}, 1, ${longAddress}, ${longAddress}, 'active', '{}', 'test', NOW, NOW`);
   const event = "event (seq, environment_id, relay_key, name_key, trigger, state, payload, created_at, finished_at, person_id, next_attempt_at)";
   database.exec("INSERT INTO relay_name VALUES (1, 1, 'busy'), (2, 1, 'wide'); INSERT INTO relay_key VALUES (1, 'rly_busy', 1), (2, 'rly_wide', 2)");
   insert(

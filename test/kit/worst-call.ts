@@ -4,7 +4,7 @@
  * test/attack/worst-call.test.ts counts their work. That test fails if a route has no entry here.
  */
 import { ROUTES } from "../../src/interfaces/api/route-list.ts";
-import { COLLECTIONS_TO_DELETE, FIRST_WIDE_RECORD, PERSON_WITHOUT_HOLDINGS, rowId } from "./filled-store.ts";
+import { COLLECTIONS_TO_DELETE, FIRST_WIDE_RECORD, PERSON_WITH_LONG_ADDRESS, PERSON_WITHOUT_HOLDINGS, rowId } from "./filled-store.ts";
 import { hostile, MB, manyProblems, manyTemplates, missed, nearNames, SYNCED } from "./worst-body.ts";
 
 export const E = "/api/apps/shop/development";
@@ -303,7 +303,7 @@ export const WORST_CALLS: Record<string, Worst> = {
   ),
   "GET {E}/persons/:id": get(`${E}/persons/${person}`),
   "GET {E}/persons/:id/story": list(`/persons/${person}/story`),
-  "GET {E}/persons/:id/similar": get(`${E}/persons/${PERSON_WITHOUT_HOLDINGS}/similar`),
+  "GET {E}/persons/:id/similar": () => [PERSON_WITHOUT_HOLDINGS, PERSON_WITH_LONG_ADDRESS].map((id) => `${E}/persons/${id}/similar`),
   "POST {E}/persons/:id/change-address": send("POST", `${E}/persons/${person}/change-address`, { email: "new-address@example.com" }),
   "POST {E}/persons/:id/merge": send("POST", `${E}/persons/${rowId("per", 8)}/merge`, { into: rowId("per", 7) }),
   "PATCH {E}/persons/:id": refused(400, "PATCH", `${E}/persons/${person}`, {

@@ -1,5 +1,5 @@
 /** The search for similar people who bought something: spellings and typos of an address, a similar name at the same domain, the same name. */
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { fulfilProduct, refundProduct } from "../../src/rules/action/sale.ts";
 import { countTypos, listSpellings, listTypos, splitAddress } from "../../src/shop/people/address-similarity.ts";
 import { updatePerson } from "../../src/shop/people/person.ts";
@@ -80,4 +80,54 @@ test("the lists of spellings and typos are bounded, and typos are counted with s
     ["kitten", "sitting", 3],
   ];
   for (const [left, right, typos] of pairs) expect([left, right, countTypos(left, right, 2)]).toEqual([left, right, Math.min(typos, 3)]);
+});
+
+/** Counts typos with all places of both texts. */
+function countSlowly(left: string, right: string): number {
+  const rows = [Array.from({ length: right.length + 1 }, (_, at) => at)];
+  const read = (row: number, at: number): number => rows[row]?.[at] ?? 99;
+  for (let row = 1; row <= left.length; row++) {
+    rows.push([row]);
+    for (let at = 1; at <= right.length; at++) {
+      const isSwap = row > 1 && left[row - 1] === right[at - 2] && left[row - 2] === right[at - 1];
+      const same = left[row - 1] === right[at - 1] ? 0 : 1;
+      const steps = [read(row, at - 1) + 1, read(row - 1, at) + 1, read(row - 1, at - 1) + same, isSwap ? read(row - 2, at - 2) + 1 : 99];
+      rows[row]?.push(Math.min(...steps));
+    }
+  }
+  return read(left.length, right.length);
+}
+
+test("typos are counted as with all places of both texts, whatever the texts", () => {
+  const texts = [
+    "",
+    ..."ab",
+    ...["aa", "ab", "ba", "abab", "baba", "aabb", "abba", "abcab", "bcaba", "ababab", "bababa", "aababb", "abcabc", "acbacb"],
+  ];
+  for (const left of texts)
+    for (const right of texts)
+      for (const most of [0, 1, 2, 3])
+        expect([left, right, most, countTypos(left, right, most)]).toEqual([left, right, most, Math.min(countSlowly(left, right), most + 1)]);
+});
+
+test("two long texts cost only the places near each other", () => {
+  const long = `${"a".repeat(120)}@${"b".repeat(120)}.test`;
+  using min = spyOn(Math, "min");
+  expect(countTypos(long, long, 2)).toBe(0);
+  expect(min.mock.calls.length).toBeLessThan(10 * long.length);
+});
+
+test("the event loop turns while many people are compared", async () => {
+  const person = await create("crowd@one.test");
+  for (let count = 0; count < 200; count++) await create(`crowd${count}@two.test`);
+  let turns = 0;
+  let isOver = false;
+  const turn = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await listSimilarBuyers(store, person);
+  isOver = true;
+  expect(turns).toBeGreaterThanOrEqual(8);
 });

@@ -50,24 +50,35 @@ export function listTypos({ local, domain }: AddressParts): string[] {
   return [...found].map((one) => `${one}@${domain}`);
 }
 
-/** Counts the typos between two texts, at most `most + 1`. A swap of two neighbors is one typo. */
+/**
+ * Counts the typos between two texts, at most `most + 1`. A swap of two neighbors is one typo. It compares only characters whose places differ by at
+ * most `most`, because a larger difference is too many typos already.
+ */
 export function countTypos(left: string, right: string, most: number): number {
   const [from, to] = [Array.from(left), Array.from(right)];
-  if (Math.abs(from.length - to.length) > most) return most + 1;
+  const tooMany = most + 1;
+  if (Math.abs(from.length - to.length) > most) return tooMany;
+  const width = 2 * most + 1;
+  // Each list has the counts of one character of `from`, with the places of `to` from `row - most` to `row + most`.
   let before: number[] = [];
-  let last = to.map((_, at) => at);
-  last.push(to.length);
+  let last = Array.from({ length: width }, (_, at) => (at < most ? tooMany : at - most));
   for (let row = 1; row <= from.length; row++) {
-    const next = [row];
-    for (let at = 1; at <= to.length; at++) {
-      const isSame = from[row - 1] === to[at - 1];
-      const steps = [(next[at - 1] ?? 0) + 1, (last[at] ?? 0) + 1, (last[at - 1] ?? 0) + (isSame ? 0 : 1)];
-      const isSwap = row > 1 && at > 1 && from[row - 1] === to[at - 2] && from[row - 2] === to[at - 1];
-      if (isSwap) steps.push((before[at - 2] ?? 0) + 1);
-      next.push(Math.min(...steps));
+    const next: number[] = [];
+    for (let at = 0; at < width; at++) {
+      const place = row + at - most;
+      const isSame = from[row - 1] === to[place - 1];
+      const isSwap =
+        row > 1 && place > 1 && from[row - 1] === to[place - 2] && from[row - 2] === to[place - 1];
+      const steps = [
+        (next[at - 1] ?? tooMany) + 1,
+        (last[at + 1] ?? tooMany) + 1,
+        (last[at] ?? tooMany) + (isSame ? 0 : 1),
+        isSwap ? (before[at] ?? tooMany) + 1 : tooMany,
+      ];
+      next.push(place < 0 || place > to.length ? tooMany : Math.min(...steps));
     }
-    if (Math.min(...next) > most) return most + 1;
+    if (Math.min(...next) > most) return tooMany;
     [before, last] = [last, next];
   }
-  return last[to.length] ?? most + 1;
+  return Math.min(last[to.length - from.length + most] ?? tooMany, tooMany);
 }

@@ -40,10 +40,17 @@ interface Candidate {
   attributes: string;
 }
 
+interface Similar {
+  candidate: Candidate;
+  reason: Reason;
+}
+
 /** The most people of one spelling, of one beginning, and whose purchases are read. */
 const MAX_OF_SPELLING = 10;
 const MAX_OF_BEGINNING = 200;
 const MAX_COMPARED = 20;
+/** The people that are compared between two turns of the event loop. */
+const COMPARED_IN_A_TURN = 50;
 /** The newest purchases whose people are compared. */
 const NEWEST_PURCHASES = 300;
 /** The newest receipts of a similar person that are read. */
@@ -71,10 +78,14 @@ export async function listSimilarBuyers(store: Store, person: PersonRow): Promis
   }
   found.delete(person.id);
   const name = readName(person.attributes);
-  const similar = [...found.values()].flatMap((candidate) => {
+  const similar: Similar[] = [];
+  let compared = 0;
+  for (const candidate of found.values()) {
     const reason = compare(parts, emailKey, name, candidate);
-    return reason === null ? [] : [{ candidate, reason }];
-  });
+    if (reason !== null) similar.push({ candidate, reason });
+    compared += 1;
+    if (compared % COMPARED_IN_A_TURN === 0) await yieldToEventLoop();
+  }
   similar.sort((one, other) => REASONS.indexOf(one.reason) - REASONS.indexOf(other.reason));
   const bought = await store.read((tx) =>
     Promise.all(similar.slice(0, MAX_COMPARED).map((one) => addPurchase(tx, environmentId, one))),
@@ -148,7 +159,7 @@ function readName(attributes: unknown): string | null {
 async function addPurchase(
   tx: Reader,
   environmentId: number,
-  { candidate: { id, email }, reason }: { candidate: Candidate; reason: Reason },
+  { candidate: { id, email }, reason }: Similar,
 ): Promise<SimilarBuyer | null> {
   const sql = `SELECT id, item, ref, created_at AS createdAt FROM
     (SELECT * FROM purchase INDEXED BY purchase_by_person_id WHERE person_id = $id ORDER BY id DESC LIMIT $most) AS purchase
