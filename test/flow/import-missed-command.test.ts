@@ -1,5 +1,5 @@
 /** Tests `relay import-missed` on a data directory and through a server: its output, and processes that are killed while they import. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,6 +47,9 @@ beforeEach(async () => {
   expect(made.message).toBeUndefined();
 });
 
+// An environment has few relays.
+afterEach(async () => void (await api("DELETE", `/relays/${name}`)));
+
 async function api(method: string, path: string, body?: unknown) {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const url = `http://127.0.0.1:${port}/api/apps/shop/development${path}`;
@@ -81,6 +84,64 @@ async function events(): Promise<{ id: string; state: string; cameBy: string | n
   return items;
 }
 
+/** Writes the events as a provider lists them. */
+type WriteList = (bodies: readonly string[]) => string;
+const request = (body: string, payload: unknown) => ({ id: 1, event: "paid", request: { headers: JSON.parse(delivery(body)).headers, payload } });
+const pretty = (value: unknown): string => JSON.stringify(value, null, 2);
+const read = (bodies: readonly string[]) => bodies.map((body) => JSON.parse(body));
+
+const LISTS: readonly [from: string, Record<string, WriteList>][] = [
+  [
+    "stripe",
+    {
+      "a list on one line": (bodies) => JSON.stringify({ object: "list", data: read(bodies), has_more: false }),
+      "a list on many lines": (bodies) => pretty({ object: "list", data: read(bodies), has_more: false }),
+      "several pages, one a line": (bodies) => bodies.map((body) => `${JSON.stringify({ data: read([body]) })}\n`).join(""),
+      "a list without its wrapper": (bodies) => pretty(read(bodies)),
+      "one event a line": (bodies) => file(...bodies),
+    },
+  ],
+  [
+    "github",
+    {
+      "deliveries, one a line": (bodies) => file(...bodies.map((body) => JSON.stringify(request(body, JSON.parse(body))))),
+      "a list of deliveries": (bodies) => pretty(bodies.map((body) => request(body, JSON.parse(body)))),
+    },
+  ],
+  [
+    "gitlab",
+    {
+      "events whose body is a text": (bodies) =>
+        pretty(bodies.map((body) => ({ id: 1, request_headers: JSON.parse(delivery(body)).headers, request_data: body }))),
+    },
+  ],
+  ["shopify", { "a list of orders": (bodies) => pretty({ orders: read(bodies) }) }],
+  [
+    "paddle",
+    {
+      "a list of notifications": (bodies) => pretty({ data: read(bodies).map((payload) => ({ id: "ntf_1", status: "failed", payload })), meta: {} }),
+      "a list of events": (bodies) => pretty({ data: read(bodies), meta: {} }),
+    },
+  ],
+  ["chargebee", { "a list of events": (bodies) => pretty({ list: read(bodies).map((event) => ({ event })) }) }],
+];
+
+const UNKNOWN_FORMS: readonly [what: string, input: string, line: string[], code: number, sentence: string][] = [
+  [
+    "a list in data without --from",
+    pretty({ data: [{ n: 1 }] }),
+    [],
+    1,
+    "The file is one JSON document with a list in data, and this command reads one event a line. Add --from paddle or --from stripe, or make lines: jq -c '.data[]' export.json | relay import-missed NAME",
+  ],
+  ["a list in an unknown place", `{"results":[{"n":1}]}`, [], 1, "Make lines: jq -c '.results[]' export.json | relay import-missed NAME"],
+  ["a list without a wrapper", "[{},{}]", [], 1, "jq -c '.[]' export.json | relay import-missed NAME"],
+  ["one event on several lines", pretty({ a: 1 }), [], 1, "jq -c '.' export.json | relay import-missed NAME"],
+  ["a list of deliveries without payloads", `[{"id":1,"guid":"0b98"}]`, ["--from", "github"], 1, "Item 1 has no event in request.payload"],
+  ["text that is no JSON", "one\ntwo\n", ["--from", "stripe"], 1, "The export is not one JSON document, and its line 1 is not JSON"],
+  ["an unknown provider", "[]", ["--from", "strip"], 2, "stripe"],
+];
+
 for (const [road, env] of ROADS)
   describe(`on ${road}`, () => {
     test("shows the preview, imports with --yes, and finds nothing new the second time", async () => {
@@ -98,6 +159,33 @@ for (const [road, env] of ROADS)
       const again = await run(env(), file(event(1), delivery(event(3))), "--yes");
       expect([again.code, again.told.split("\n").at(-1)]).toEqual([0, "Nothing to import."]);
       expect(again.said).toContain("      0  new\n      2  already known\n");
+    });
+
+    describe.each(LISTS)("--from %s", (from, forms) => {
+      test.each(Object.entries(forms))("reads %s", async (_form, write) => {
+        const bodies = [1, 2].map((id) => event(id));
+        const { code, told, said } = await run(env(), write(bodies), "--from", from, "--yes");
+        expect([code, told]).toEqual([0, expect.stringContaining("2 new, 0 already known")]);
+        const hasHeaders = write(bodies).includes("eaders");
+        expect(said).toContain(hasHeaders ? "2 with a valid signature, 0 unsigned" : "0 with a valid signature, 2 unsigned");
+        expect((await events()).length).toBe(2);
+        const again = await run(env(), write(bodies), "--from", from, "--yes");
+        expect([again.code, again.told.split("\n").at(-1)]).toEqual([0, "Nothing to import."]);
+      });
+    });
+
+    test("--from keeps integers that a double cannot hold", async () => {
+      const body = `{"id":"${name}-820982911946154567","type":"paid","text":820982911946154567}`;
+      expect((await run(env(), `{"orders": [\n ${body}\n]}`, "--from", "shopify", "--yes")).code).toBe(0);
+      await untilNoneLeft(async () => (await events()).filter(({ state }) => state !== "done").length);
+      const { items } = await api("GET", "/collections/notes/records?limit=50");
+      expect(items.map(({ data }: { data: { text: unknown } }) => String(data.text))).toContain("820982911946154567");
+    });
+
+    test.each(UNKNOWN_FORMS)("explains %s", async (_what, input, line, code, sentence) => {
+      const { code: exit, told } = await run(env(), input, ...line);
+      expect([exit, told]).toEqual([code, expect.stringContaining(sentence.replaceAll("NAME", name))]);
+      expect(await events()).toEqual([]);
     });
 
     test("imports nothing from an empty export, and rejects an unknown relay even then", async () => {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Errors } from "typebox/schema";
 import { parseJson, scalarText, writeJson } from "../../src/base/json.ts";
 import { makeSampleEvent } from "../../src/insight/simulate/sample.ts";
+import { EXPORTERS } from "../../src/interfaces/cli/events/read-export.ts";
 import { checkCatalogFile } from "../../src/operator/sync/catalog-file.ts";
 import { parseFileText } from "../../src/operator/sync/json-file.ts";
 import { type Path, parsePath, readPath } from "../../src/platform/template/template.ts";
@@ -50,6 +51,10 @@ describe("every sender", () => {
     for (const type of [sender.when.event_type ?? []].flat()) expect(types).toContain(type);
     expect(sender.docs).toMatch(/^https:\/\//);
   });
+});
+
+test("import-missed --from names the senders with an export", () => {
+  expect(SENDERS.filter((sender) => sender.export !== undefined).map(({ name }) => name)).toEqual([...EXPORTERS]);
 });
 
 describe("every file of senders/", () => {

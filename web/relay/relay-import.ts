@@ -89,6 +89,7 @@ export function RelayMissed({
         stage.is === "choosing" &&
         html`<p>A file with one event per line: the body as the provider lists it, or the complete request as
           ${" "}<code>{"headers":{…},"body":"…"}</code>. Relay skips events that it already received.</p>
+          <p class="quiet">For the list of a provider's API, use ${" "}<code>relay import-missed ${name} list.json --from stripe</code>.</p>
           <p class="quiet">Events without a valid signature are unsigned. A relay that acts on people rejects unsigned events.</p>
           <label class="field"><span>Export (JSON lines)</span><input type="file" accept=".jsonl,.ndjson,.json,.txt"
             onChange=${(event: Event) => void choose((event.target as HTMLInputElement).files?.[0])} /></label>`

@@ -17,6 +17,18 @@ const example = Type.Union([
 ]);
 export type SenderExample = Static<typeof example>;
 
+/** A form in which a sender's API or tool gives past events. */
+const exportForm = fields({
+  list: Type.Optional(
+    Type.String({ description: "dotted path of the list in the answer; absent: the answer is the list" }),
+  ),
+  event: Type.Optional(
+    Type.String({ description: "dotted path of the event in an item; absent: the item is the event" }),
+  ),
+  headers: Type.Optional(Type.String({ description: "dotted path of the request's headers in an item" })),
+});
+export type ExportForm = Static<typeof exportForm>;
+
 export const senderShape = fields({
   name: Type.String({
     description: "the name of the file, on the command line, in a URL and of its first relay",
@@ -45,6 +57,12 @@ export const senderShape = fields({
   example,
   eventTypes: Type.Array(fields({ type: Type.String(), meaning: Type.String() })),
   pitfalls: Type.Array(Type.String()),
+  export: Type.Optional(
+    fields({
+      how: Type.String({ description: "the command or the request that gives past events" }),
+      forms: Type.Array(exportForm, { description: "the first form that fits an answer decides" }),
+    }),
+  ),
   docs: Type.String({ description: "the sender's page about its webhooks" }),
   source: Type.String({ description: "the documentation or library that every field is taken from" }),
 });

@@ -19,6 +19,7 @@ import { pointersOf, toRefusalCode, writeCodeLine } from "../refusal-text.ts";
 import { BASE_URL } from "../service-option.ts";
 import { count } from "../sync/plan-lines.ts";
 import { MissedTally as Tally } from "./import-summary.ts";
+import { EXPORTERS, explainDocument, readExport } from "./read-export.ts";
 
 const MAX_FILE_MB = 256;
 /** The most bytes of one request, which is one batch. */
@@ -32,12 +33,18 @@ export const importEvents: Command = {
   words: ["import-missed"],
   summary: "import events that the provider never delivered",
   details:
-    'Each line of the file is one event. It is the body as the provider lists it (jq -c \'.data[]\' makes lines from a list), or a whole delivery as {"headers":{…},"body":"…"}. Relay verifies a delivery with the relay\'s secret, and accepts signatures of up to 30 days. Any other event is unsigned, and a relay that acts on people does not take unsigned events. Relay knows received and imported events by their event_id, and does not import them again. You can import the same file twice, also after an interruption. The command shows a plan first, then asks. Exit codes: 0 done, or nothing new; 1 refused, failed, or some lines were refused (the other lines were imported); 2 the command line is wrong.',
+    'With --from, the file is the list that the provider\'s API or tool gives, and each item counts as one line. Without it, each line of the file is one event: the body as the provider lists it, or a whole delivery as {"headers":{…},"body":"…"}. Relay verifies a delivery with the relay\'s secret, and accepts signatures of up to 30 days. Any other event is unsigned, and a relay that acts on people does not take unsigned events. Relay knows received and imported events by their event_id, and does not import them again. You can import the same file twice, also after an interruption. The command shows a plan first, then asks. Exit codes: 0 done, or nothing new; 1 refused, failed, or some lines were refused (the other lines were imported); 2 the command line is wrong.',
   arguments: [
     { name: "name", help: "the name of the relay", of: "relay" },
     { name: "file", help: "the export; if absent, standard input", optional: true, of: "file" },
   ],
   options: [
+    {
+      name: "from",
+      value: "<provider>",
+      help: `read the provider's own list: ${EXPORTERS.join(", ")}`,
+      of: EXPORTERS,
+    },
     { name: "dry-run", help: "show the plan, and import nothing" },
     { name: "yes", help: "import without a question" },
     JSON_OUTPUT,
@@ -46,18 +53,21 @@ export const importEvents: Command = {
   ],
   examples: [
     "relay import-missed orders < export.jsonl",
-    "stripe events list --limit 100 | jq -c '.data[]' | relay import-missed orders --dry-run",
+    "stripe events list --limit 100 | relay import-missed orders --from stripe --dry-run",
+    "jq -c '.data[]' export.json | relay import-missed orders",
     "relay import-missed orders export.jsonl --profile shop --yes",
   ],
   async run(input, world) {
-    const bytes = await readExport(input, world);
+    const from = input.choice("from", EXPORTERS);
+    const read = await readInput(input, world);
+    const bytes = from === null ? read : await readExport(read, from);
     return await withApi(!input.on("dry-run") ? "write" : "read", input, world, (api) =>
       carry(sendBatches(api, input, world), bytes, input, world),
     );
   },
 };
 
-async function readExport(input: Input, world: World): Promise<Uint8Array> {
+async function readInput(input: Input, world: World): Promise<Uint8Array> {
   const file = input.positionals[1];
   if (file === undefined && world.interactive)
     throw new UsageError(
@@ -107,6 +117,10 @@ async function retryWhileBusy<Result>(work: () => Promise<Result>, { clock }: Wo
 async function carry(send: Send, bytes: Uint8Array, input: Input, world: World): Promise<number> {
   const file = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
   const plan = await passOver(send, bytes, { dryRun: true, file, version: null }, world);
+  if (plan.counts.new + plan.counts.known === 0 && !input.given("from")) {
+    const why = await explainDocument(bytes, input.first(), input.positionals[1] ?? "export.json");
+    if (why !== null) throw new CommandFailure("invalid_json", why);
+  }
   const dry = input.on("dry-run");
   const what = `${plain(input.first())}: ${count(plan.lines, "line")} of ${plain(input.positionals[1] ?? "standard input")} (sha256 ${file.slice(0, 12)}…)`;
   if (!input.on("json")) for (const words of [what, ...plan.words()]) world.say(words);
