@@ -29,12 +29,11 @@ const funnel = page.getByRole("region", { name: "Last 24 hours" });
 
 test("a new relay lists its open steps, and they check themselves off", async () => {
   const steps = page.getByRole("region", { name: "Set it up" });
-  await steps.getByRole("heading", { name: "Paste Relay’s secret at the sender", exact: true }).waitFor();
+  await steps.getByRole("heading", { name: "Register the receiver URL at the sender", exact: true }).waitFor();
   await page.locator(".page-title").getByText("No requests yet").waitFor();
   await funnel.getByText("No request arrived in the last 24 hours").waitFor();
   await sendSigned(running, "orders", secret, "one", paid("one"));
-  await steps.getByRole("heading", { name: "The first request arrives (done)" }).waitFor();
-  await steps.getByRole("heading", { name: "Paste Relay’s secret at the sender (done)" }).waitFor();
+  await steps.getByRole("heading", { name: "The first request verifies (done)" }).waitFor();
 });
 
 test("a problem is shown with its reason, and the funnel shows where each request stopped", async () => {

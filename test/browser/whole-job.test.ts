@@ -78,7 +78,7 @@ async function setProcessorSecret(secret: string): Promise<void> {
   await told("It is never shown again.");
   await openSection("Relays");
   await click("link", "checkout", page.locator("main"));
-  await told("The secret is stored. This step is done when a request verifies.");
+  await ticked("Store the processor secret");
 }
 
 test("the one-time link creates the owner, and the server asks for its first app", async () => {
@@ -138,7 +138,7 @@ test("its page creates the missing items: the access slug, and the product that 
   expect(await form.getByLabel(/^Relay/).inputValue()).toBe("checkout");
   await click("button", "Create product");
   await page.waitForURL(/\/relays\/checkout$/);
-  await ticked("Create what it needs");
+  await ticked("Create the items that the actions name");
 });
 
 test("mail can be sent after the domain is verified and a mail server accepts it", async () => {
@@ -149,7 +149,7 @@ test("mail can be sent after the domain is verified and a mail server accepts it
 test("a signed test event is sent and done", async () => {
   await setProcessorSecret(SECRETS.development);
   await click("button", "Send a test event");
-  await ticked("The first event is Done");
+  await heading("The first real event is done");
   await page.getByRole("region", { name: "Events" }).getByText("Done", { exact: true }).waitFor();
 });
 
@@ -162,7 +162,7 @@ test("it is promoted to production: the change is shown, and approved on a separ
   await heading("Production of shop was changed");
   await click("link", "Open checkout in production");
   await page.waitForURL(/\/apps\/shop\/production\/relays\/checkout$/);
-  await ticked("Create what it needs");
+  await ticked("Create the items that the actions name");
 });
 
 test("production gets its own mail settings and processor's secret", async () => {
@@ -171,7 +171,7 @@ test("production gets its own mail settings and processor's secret", async () =>
   await openSection("Home");
   await told("Receive the first request");
   await click("link", "Open checkout");
-  await heading("The first request arrives");
+  await heading("The first request verifies");
 });
 
 test("the provider's first request becomes a done event", async () => {

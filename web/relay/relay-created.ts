@@ -9,6 +9,7 @@ import { PageHead } from "../component/page-head.ts";
 import { type OnceSecret, SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
 import { WarningList } from "../component/warning-list.ts";
+import { needsIssuedSecret, PasteSecret } from "./paste-secret.ts";
 
 /** Returns the secrets in the response to a save. */
 export function secretsOf({
@@ -49,9 +50,11 @@ export function RelayMade({
   const secrets = secretsOf(saved);
   const { relay, receiverUrl, file } = saved;
   const path = pagePath(place, "relays", relay.name);
-  return html`<${PageHead} title="${relay.name} is ready" back="Relays" backTo=${pagePath(place, "relays")} />
+  const asksSecret = needsIssuedSecret(relay);
+  const warnings = saved.warnings.filter(({ code }) => !asksSecret || code !== "secret_missing");
+  return html`<${PageHead} title=${asksSecret ? `${relay.name} needs its secret` : `${relay.name} is ready`} back="Relays" backTo=${pagePath(place, "relays")} />
     <div class="stack narrow-page">
-      <${WarningList} warnings=${saved.warnings} />
+      <${WarningList} warnings=${warnings} />
       ${file !== undefined && html`<${Notice} kind="good">Written to <code>${file}</code>, which is active now.<//>`}
       ${
         receiverUrl !== undefined &&
@@ -60,6 +63,7 @@ export function RelayMade({
           <div class="copy-row"><code>${receiverUrl}</code>
             <${CopyButton} text=${receiverUrl} label="Copy receiver URL" /></div></section>`
       }
+      ${asksSecret && html`<${PasteSecret} place=${place} relay=${relay} />`}
       ${secrets.length > 0 && html`<section class="card"><${SecretOnce} secrets=${secrets} /></section>`}
       <section class="card"><h2>What to do next</h2><ol class="steps quiet">
         ${nextSteps(saved, place).map((step) => html`<li key=${step}><span>${step}</span></li>`)}

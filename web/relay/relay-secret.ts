@@ -60,7 +60,7 @@ export function RelaySecrets(props: SecretsProps): View {
 
 function ReceiverSecret(props: SecretsProps & { onChange: () => void }): View {
   const { place, relay, onChange } = props;
-  const { kind, fingerprint, setAt, previousUntil } = relay.secret;
+  const { kind, fingerprint, setAt, previousUntil, issuedBy } = relay.secret;
   return html`<div class="fact"><h3>Receiver</h3><p>${KIND_WORDS[kind]}</p>
     ${fingerprint !== undefined && html`<p class="quiet"><code title="Fingerprint">${fingerprint}</code></p>`}
     ${setAt !== null && html`<p class="quiet">set <${Ago} at=${setAt} /></p>`}
@@ -68,7 +68,7 @@ function ReceiverSecret(props: SecretsProps & { onChange: () => void }): View {
       kind === "processor"
         ? html`<p class="quiet">All relays of the processor in this environment share it.</p><a class="button" href=${pagePath(place, "settings")}>${setAt === null ? "Set it in Settings" : "Replace it in Settings"}</a>`
         : html`${previousUntil !== undefined && html`<${OverlapNotice} ...${props} until=${previousUntil} />`}
-          <button type="button" onClick=${onChange}>${kind === "none" || kind === "public_key" ? "Paste…" : "Rotate or paste…"}</button>`
+          <button type="button" onClick=${onChange}>${kind === "none" || kind === "public_key" || issuedBy !== undefined ? "Paste…" : "Rotate or paste…"}</button>`
     }</div>`;
 }
 

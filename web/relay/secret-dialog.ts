@@ -42,7 +42,9 @@ function usesPublicKey(trigger: Relay["definition"]["trigger"]): boolean {
 }
 
 export function ReceiverSecretDialog({ place, relay, onClose, onChanged }: ChangeProps): View {
-  const onlyPaste = relay.secret.kind === "public_key" || usesPublicKey(relay.definition.trigger);
+  const isPublicKey = relay.secret.kind === "public_key" || usesPublicKey(relay.definition.trigger);
+  // A secret that Relay creates verifies nothing of a provider that makes its own.
+  const onlyPaste = isPublicKey || relay.secret.issuedBy !== undefined;
   const wasPasted = relay.secret.kind === "pasted" || relay.secret.kind === "none";
   const [way, setWay] = useState<"mint" | "paste">(onlyPaste || wasPasted ? "paste" : "mint");
   const [value, setValue] = useState("");
@@ -58,7 +60,7 @@ export function ReceiverSecretDialog({ place, relay, onClose, onChanged }: Chang
     onChanged();
     if (sent.answer.receiverSecret !== undefined) setMade(sent.answer);
     else {
-      tellDone(`Stored the new ${onlyPaste ? "public key" : "secret"} of ${relay.name}.`);
+      tellDone(`Stored the new ${isPublicKey ? "public key" : "secret"} of ${relay.name}.`);
       onClose();
     }
   };
@@ -77,8 +79,8 @@ export function ReceiverSecretDialog({ place, relay, onClose, onChanged }: Chang
     ${
       way === "paste" &&
       html`<label class="field"><span>
-        ${onlyPaste ? "The sender’s public key, as hex, base64 or PEM" : "The secret the sender shows"}</span>
-        <textarea class="mono" rows=${onlyPaste ? 4 : 2} spellcheck=${false} autocomplete="off" value=${value} onInput=${(event: InputEvent) => setValue((event.target as HTMLTextAreaElement).value)}>
+        ${isPublicKey ? "The sender’s public key, as hex, base64 or PEM" : "The secret the sender shows"}</span>
+        <textarea class="mono" rows=${isPublicKey ? 4 : 2} spellcheck=${false} autocomplete="off" value=${value} onInput=${(event: InputEvent) => setValue((event.target as HTMLTextAreaElement).value)}>
           </textarea></label>`
     }
     ${
