@@ -4,6 +4,7 @@
  */
 import { useState } from "preact/hooks";
 import type { Problem } from "../../src/base/refusal.ts";
+import type { SenderView } from "../../src/rules/senders/sender-view.ts";
 import type { SavedRelay } from "../base/answer.ts";
 import { ApiError, call, RawJson, sentenceOf } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
@@ -11,6 +12,7 @@ import { invalidate } from "../base/loaded.ts";
 import type { PageProps } from "../base/page.ts";
 import { apiPath, pagePath } from "../base/place.ts";
 import { setQuery } from "../base/route.ts";
+import { useLoad } from "../base/use-load.ts";
 import { Notice } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { Sentence } from "../component/sentence.ts";
@@ -21,6 +23,7 @@ import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
 import { childOf, type JsonNode, readTree } from "../editor/json-tree.ts";
 import { RelayMade } from "./relay-created.ts";
+import { senderPath } from "./sender-choice.ts";
 import { MadeFromSender, SecretHint } from "./sender-hint.ts";
 import { TemplateChoice, useTemplates } from "./template-choice.ts";
 
@@ -37,6 +40,9 @@ export function NewRelayPage({ place, query }: PageProps): View {
   const from = query.get("from") ?? "";
   const template = templates.find(({ name }) => name === from);
   const sender = query.get("sender") ?? "";
+  const known = useLoad<{ sender: SenderView }>(sender === "" ? null : senderPath(sender)).data?.sender;
+  // Local development generates every secret.
+  const isIssued = known?.secret.from === "sender" && place.environment !== "local";
   const text = draft?.text ?? "";
 
   const write = (next: string): void => {
@@ -103,7 +109,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
         /"kind"\s*:\s*"receiver"/.test(text) &&
         !/"scheme"\s*:\s*"processor"/.test(text) &&
         html`<label class="field"><span>Secret or public key of the sender, if it shows one</span>
-          <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} placeholder="Leave empty to create a new secret"
+          <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} placeholder=${isIssued ? "Leave empty to paste it on the next page" : "Leave empty to create a new secret"}
             onInput=${(event: InputEvent) => setSecret((event.target as HTMLTextAreaElement).value)}></textarea>
           ${sender !== "" && html`<${SecretHint} name=${sender} />`}</label>`
       }

@@ -9,6 +9,18 @@ import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
 
+/** Algorithms of a recipe and senders of a named scheme that verify with the sender's public key. */
+const PUBLIC_KEY_METHODS: readonly unknown[] = ["ed25519", "ecdsa-p256-sha256", "telnyx"];
+
+/** Reports whether the trigger verifies with a public key, which only the sender can create. */
+export function usesPublicKey(trigger: Relay["definition"]["trigger"]): boolean {
+  const verify = "verify" in trigger ? trigger.verify : null;
+  return (
+    typeof verify === "object" &&
+    Object.values(verify ?? {}).some((value) => PUBLIC_KEY_METHODS.includes(value))
+  );
+}
+
 /** Reports whether the relay waits for a secret that only its provider can make. */
 export function needsIssuedSecret({ secret }: Pick<Relay, "secret">): boolean {
   return secret.issuedBy !== undefined && secret.kind === "none";
@@ -16,6 +28,7 @@ export function needsIssuedSecret({ secret }: Pick<Relay, "secret">): boolean {
 
 export function PasteSecret({ place, relay }: { place: Place; relay: Relay }): View {
   const issuer = relay.secret.issuedBy ?? "";
+  const what = usesPublicKey(relay.definition.trigger) ? "public key" : "secret";
   const path = apiPath(place, "relays", relay.name);
   const where = useLoad<{ sender: SenderView | null }>(`${path}/sender`).data?.sender?.secret.where;
   const [value, setValue] = useState("");
@@ -31,17 +44,17 @@ export function PasteSecret({ place, relay }: { place: Place; relay: Relay }): V
     });
     if (sent !== null) setStored(true);
   };
-  return html`<section class="card" aria-label="Secret"><h2>Paste the secret of ${issuer}</h2>
+  return html`<section class="card" aria-label="Secret"><h2>Paste the ${what} of ${issuer}</h2>
     ${
       isStored
-        ? html`<${Notice} kind="good">Relay stored the secret. The first request of ${issuer} shows whether it fits.<//>`
+        ? html`<${Notice} kind="good">Relay stored the ${what}. The first request of ${issuer} shows whether it fits.<//>`
         : html`<form class="stack" onSubmit=${store}>
-      <p class="quiet">${issuer} makes the secret after you register the URL. ${where !== undefined && html`<${Sentence} text=${where} />`}</p>
-      <label class="field"><span>The secret that ${issuer} shows</span>
+      <p class="quiet">${issuer} makes the ${what} itself. ${where !== undefined && html`<${Sentence} text=${where} />`}</p>
+      <label class="field"><span>The ${what} that ${issuer} shows</span>
         <textarea class="mono" rows="2" spellcheck=${false} autocomplete="off" value=${value}
           onInput=${(event: InputEvent) => setValue((event.target as HTMLTextAreaElement).value)}></textarea></label>
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
       <div class="form-actions"><button class="primary" disabled=${isSending || value.trim() === ""}>
-        ${isSending ? "Storing…" : "Store secret"}</button></div></form>`
+        ${isSending ? "Storing…" : `Store ${what}`}</button></div></form>`
     }</section>`;
 }

@@ -44,12 +44,13 @@ export function RelayChecklist(props: Props): View {
   const mail = useMailStep(place, relay);
   const production = useProductionStep(place, relay);
   const path = `${apiPath(place, "relays", relay.name)}/checklist`;
-  const checklist = useLoad<{ checklist: ChecklistView }>(path, REFRESH_MS).data?.checklist;
   const isYoung = now - Date.parse(relay.createdAt) < NEW_DAYS * DAY_MS;
+  const isNew = isYoung || health.state === "new" || relay.lastEventAt === null;
+  const isNeeded = isNew || missing.length > 0;
+  const { data } = useLoad<{ checklist: ChecklistView }>(isNeeded ? path : null, REFRESH_MS);
+  const checklist = data?.checklist;
   const isToCarry = isYoung && place.environment === "development" && production.some(({ done }) => !done);
-  if (checklist === undefined) return null;
-  const isOpen = checklist.left > 0 && (isYoung || health.state === "new" || relay.lastEventAt === null);
-  if (!isOpen && !isToCarry && missing.length === 0) return null;
+  if (checklist === undefined || (checklist.left === 0 && !isToCarry)) return null;
   const own = checklist.steps.map((step): Step => {
     const ways = waysOf(step, props, checklist);
     const how = html`<p><${Sentence} text=${step.todo ?? ""} /></p>${ways !== null && ways !== false && html`<div class="step-ways">${ways}</div>`}`;
@@ -117,10 +118,7 @@ function waysOf({ step }: ChecklistStep, { place, relay, missing }: Props, check
   const own = pagePath(place, "relays", name);
   switch (step) {
     case "catalog":
-      return missing.map(
-        (thing) =>
-          html`<${MakeThing} key="${thing.kind} ${thing.name}" place=${place} thing=${thing} relay=${name} back="relay" />`,
-      );
+      return html`${missing.map((thing) => html`<${MakeThing} key="${thing.kind} ${thing.name}" place=${place} thing=${thing} relay=${name} back="relay" />`)}`;
     case "url":
       return html`${place.environment === "local" && html`<p>A sender on the internet cannot reach this machine. Open a tunnel and set its address with <code>--base-url</code>, or test without the sender first.</p>`}
         <${CopyButton} text=${checklist.receiverUrl ?? ""} label="Copy the URL for the sender" />
@@ -132,7 +130,10 @@ function waysOf({ step }: ChecklistStep, { place, relay, missing }: Props, check
         ? html`<a class="button" href=${pagePath(place, "settings")}>Set the processor secret</a>`
         : html`<a class="button" href="${own}?tab=secrets">Paste its secret…</a>`;
     case "verified":
-      return html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name, outcome: "refused" })}>Show rejected requests</a>`;
+      return (
+        checklist.steps.some((one) => one.step === "url" && one.done) &&
+        html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name, outcome: "refused" })}>Show rejected requests</a>`
+      );
     case "occurred":
       return (
         definition.trigger.kind === "data_change" &&

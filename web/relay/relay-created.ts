@@ -52,7 +52,7 @@ export function RelayMade({
   const path = pagePath(place, "relays", relay.name);
   const asksSecret = needsIssuedSecret(relay);
   const warnings = saved.warnings.filter(({ code }) => !asksSecret || code !== "secret_missing");
-  return html`<${PageHead} title=${asksSecret ? `${relay.name} needs its secret` : `${relay.name} is ready`} back="Relays" backTo=${pagePath(place, "relays")} />
+  return html`<${PageHead} title=${asksSecret ? `${relay.name} was created` : `${relay.name} is ready`} back="Relays" backTo=${pagePath(place, "relays")} />
     <div class="stack narrow-page">
       <${WarningList} warnings=${warnings} />
       ${file !== undefined && html`<${Notice} kind="good">Written to <code>${file}</code>, which is active now.<//>`}

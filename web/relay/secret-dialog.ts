@@ -10,6 +10,7 @@ import { SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
 import { tellDone } from "../component/toast.ts";
 import { useSend } from "../component/use-send.ts";
+import { usesPublicKey } from "./paste-secret.ts";
 import { secretsOf } from "./relay-created.ts";
 
 interface ChangeProps {
@@ -28,18 +29,6 @@ const OVERLAPS = [
   [259_200, "3 days"],
   [604_800, "7 days"],
 ] as const;
-
-/** Algorithms of a recipe and senders of a named scheme that verify with the sender's public key. */
-const PUBLIC_KEY_METHODS: readonly unknown[] = ["ed25519", "ecdsa-p256-sha256", "telnyx"];
-
-/** Reports whether the trigger verifies with a public key, which only the sender can create. */
-function usesPublicKey(trigger: Relay["definition"]["trigger"]): boolean {
-  const verify = "verify" in trigger ? trigger.verify : null;
-  return (
-    typeof verify === "object" &&
-    Object.values(verify ?? {}).some((value) => PUBLIC_KEY_METHODS.includes(value))
-  );
-}
 
 export function ReceiverSecretDialog({ place, relay, onClose, onChanged }: ChangeProps): View {
   const isPublicKey = relay.secret.kind === "public_key" || usesPublicKey(relay.definition.trigger);
