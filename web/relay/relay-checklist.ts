@@ -124,7 +124,7 @@ function waysOf({ step }: ChecklistStep, { place, relay, missing }: Props, check
         <${CopyButton} text=${checklist.receiverUrl ?? ""} label="Copy the URL for the sender" />
         <a class="button" href="${own}?tab=test">${place.environment === "production" ? "Preview a request" : "Test without the sender"}</a>`;
     case "event_types":
-      return html`<ul>${checklist.eventTypes.map(({ type, meaning }) => html`<li key=${type}><code>${type}</code>${meaning !== null && html` <${Sentence} text=${meaning} />`}</li>`)}</ul>`;
+      return html`<ul>${checklist.eventTypes.map(({ type, meaning }) => html`<li key=${type}><code class="wrap">${type}</code>${meaning !== null && html` <${Sentence} text=${meaning} />`}</li>`)}</ul>`;
     case "secret":
       return secret.kind === "processor"
         ? html`<a class="button" href=${pagePath(place, "settings")}>Set the processor secret</a>`
