@@ -57,6 +57,20 @@ test("import-missed --from names the senders with an export", () => {
   expect(SENDERS.filter((sender) => sender.export !== undefined).map(({ name }) => name)).toEqual([...EXPORTERS]);
 });
 
+describe("a recipe that several senders share", () => {
+  const hooks = (map: Record<string, string>, types: string[] = []): ReceiverTrigger =>
+    ({ kind: "receiver", verify: { scheme: "hooks" }, map, when: types.length === 0 ? {} : { event_type: types } }) as ReceiverTrigger;
+
+  test.each([
+    ["paths that any sender could have name none of them", hooks({ event_id: "id", event_type: "type" }, ["paid"]), null],
+    ["one event type that another sender could have names none of them", hooks({ event_type: "type" }, ["order.paid"]), null],
+    ["an own event type with an own path names its sender", hooks({ event_type: "type", user: "data.id" }, ["user.created"]), "clerk"],
+    ["all of the paths of a sender name it", hooks({ event_type: "type", time: "timestamp" }), "standard-webhooks"],
+  ])("%s", (_rule, trigger, name) => {
+    expect(recogniseSender(trigger)?.name ?? null).toBe(name);
+  });
+});
+
 describe("every file of senders/", () => {
   const folder = join(import.meta.dir, "..", "..", "senders");
   const files = readdirSync(folder).sort();

@@ -9,11 +9,14 @@ export type MatchedSender = Pick<Sender, "verify" | "map" | "eventTypes">;
 /** The sender of a receiver. */
 interface SenderMatch<S> {
   sender: S;
-  /** The number of paths and event types that both name, event types counted twice. */
-  score: number;
+  /** True if no other sender has the recipe, or if the receiver reads what identifies this one. */
+  isCertain: boolean;
   /** Every sender with this recipe. */
   ofRecipe: readonly S[];
 }
+
+/** The score that identifies a sender whose recipe others use too. One event type such as `order.paid` with the path `type` does not reach it. */
+const CERTAIN_SCORE = 4;
 
 /** Finds senders by recipe. It normalizes the recipes of the senders once. */
 export class SenderIndex<S extends MatchedSender> {
@@ -30,13 +33,22 @@ export class SenderIndex<S extends MatchedSender> {
   find(trigger: ReceiverTrigger): SenderMatch<S> | null {
     const ofRecipe = this.#byRecipe.get(normalVerify(trigger.verify)) ?? [];
     const [best, next] = ofRecipe
-      .map((sender) => ({ sender, score: scoreSender(sender, trigger), ofRecipe }))
+      .map((sender) => ({ sender, score: scoreSender(sender, trigger) }))
       .sort((one, other) => other.score - one.score);
-    return best === undefined || best.score === 0 || best.score === next?.score ? null : best;
+    if (best === undefined || best.score === 0 || best.score === next?.score) return null;
+    const { sender, score } = best;
+    const isCertain = next === undefined || score >= CERTAIN_SCORE || mapsAll(sender, trigger);
+    return { sender, isCertain, ofRecipe };
   }
 }
 
-/** Counts the sender's paths that the receiver maps, and twice its event types that the receiver matches. */
+/** Reports whether the receiver maps every path of the sender. */
+function mapsAll(sender: MatchedSender, { map }: ReceiverTrigger): boolean {
+  const paths = new Set(Object.values(map));
+  return Object.values(sender.map).every((path) => paths.has(path));
+}
+
+/** Counts the sender's paths that the receiver maps, and its event types that the receiver matches. An event type counts twice. */
 function scoreSender(sender: MatchedSender, { map, when = {} }: ReceiverTrigger): number {
   const paths = new Set(Object.values(map));
   const wanted = new Set(Object.values(when).flat());

@@ -166,7 +166,8 @@ export function searchSenders(text: string): readonly Sender[] {
 
 const INDEX = new SenderIndex(SENDERS);
 
-/** Finds the sender whose recipe a receiver uses, as `SenderIndex` does. */
+/** Finds the sender whose recipe a receiver uses. null: the sender is unknown, or another one is as likely. */
 export function recogniseSender(trigger: ReceiverTrigger): Sender | null {
-  return INDEX.find(trigger)?.sender ?? null;
+  const match = INDEX.find(trigger);
+  return match?.isCertain === true ? match.sender : null;
 }

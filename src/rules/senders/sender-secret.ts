@@ -9,9 +9,6 @@ import type { SecretSource } from "./read-secret-sources.ts";
 
 const INDEX = new SenderIndex<SecretSource>(readSecretSources());
 
-/** The score that identifies a sender whose recipe others use too. One event type such as `order.paid` with the path `type` does not reach it. */
-const CERTAIN_SCORE = 4;
-
 /**
  * Finds the title and the secret's source of the sender whose recipe a receiver uses. null: the sender is unknown, or others with the same recipe
  * treat their secrets otherwise and the receiver does not tell them apart.
@@ -19,7 +16,7 @@ const CERTAIN_SCORE = 4;
 export function findSecretSource(trigger: ReceiverTrigger): Pick<SecretSource, "title" | "secret"> | null {
   const match = INDEX.find(trigger);
   if (match === null) return null;
-  const { sender, score, ofRecipe } = match;
+  const { sender, isCertain, ofRecipe } = match;
   const agree = ofRecipe.every(({ secret }) => secret.from === sender.secret.from);
-  return agree || score >= CERTAIN_SCORE ? sender : null;
+  return isCertain || agree ? sender : null;
 }
