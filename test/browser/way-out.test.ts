@@ -79,6 +79,8 @@ test("an old problem says when its count was taken", async () => {
   await health.getByText(/has rejected every request since .+, 5 by .+ \(one of them because/).waitFor();
   expect(await text()).not.toContain("so far");
   await health.getByRole("link", { name: "Paste its secret…" }).click();
+  await visit.page.getByRole("dialog").getByLabel("The secret the sender shows").waitFor();
+  await visit.page.getByRole("button", { name: "Cancel" }).click();
   await visit.page.getByRole("region", { name: "Secrets" }).waitFor();
 });
 
@@ -104,7 +106,7 @@ test("setup steps do not claim that both sides have the secret while every reque
   await steps.getByRole("heading", { name: "Register the receiver URL at the sender (done)" }).waitFor();
   await steps.getByRole("heading", { name: "Paste the secret here", exact: true }).waitFor();
   await steps.getByText(/No request has verified yet. The last one was rejected because the signature does not match/).waitFor();
-  expect(await steps.getByRole("link", { name: "Paste its secret…" }).getAttribute("href")).toEndWith("/relays/refused?tab=secrets");
+  expect(await steps.getByRole("link", { name: "Paste its secret…" }).getAttribute("href")).toEndWith("/relays/refused?tab=secrets&change=paste");
 });
 
 test("if every attempt fails, the relay's page and Home link to the remedy and the newest event", async () => {

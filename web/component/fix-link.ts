@@ -58,6 +58,12 @@ function wayOf({ code, status }: Failed): Way | undefined {
   return code === "http_error" ? BY_STATUS[status ?? 0] : MEND_WAYS[code];
 }
 
+/** Link that opens the dialog for the receiver secret of a relay. */
+export function PasteSecretLink({ place, relay }: { place: Place; relay: string }): View {
+  const to = pagePath(place, "relays", relay) + writeQuery({ tab: "secrets", change: "paste" });
+  return html`<a class="button" href=${to}>Paste its secret…</a>`;
+}
+
 /** Texts for whether the cause of a failure still exists. */
 export const SAID_STANDS = { yes: "Still exists", no: "Probably fixed", unknown: "Unknown" } as const;
 

@@ -11,7 +11,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { Code } from "../component/code.ts";
 import { MakeThing } from "../component/create-item.ts";
 import { Explanation } from "../component/explanation.ts";
-import { MendWay, SAID_STANDS } from "../component/fix-link.ts";
+import { MendWay, PasteSecretLink, SAID_STANDS } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
 import { Ago, Moment } from "../component/time.ts";
@@ -101,7 +101,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "approval_waiting" && html`<a class="button primary" href="/approvals/${target.slice("approval:".length)}">Review change</a>`}
     ${code === "environment_held" && html`<button type="button" class="primary" disabled=${isSending} onClick=${() => void release()}>Release the hold</button>`}
     ${REJECTING.includes(code) && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay, outcome: "refused" })}>Show rejected requests</a>`}
-    ${REJECTING.includes(code) && relay !== null && html`<a class="button" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "secrets" })}>Paste its secret…</a>`}
+    ${REJECTING.includes(code) && relay !== null && html`<${PasteSecretLink} place=${place} relay=${relay} />`}
     ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay, outcome: "ignored" })}>Show ignored requests</a>`}
     ${(code === "relay_nobody" || code === "sale_nobody") && html`<a class="button" href=${events("failed")}>Show failed events</a>`}
     ${(code === "relay_failing" || code === "relay_nobody") && newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>Open the newest</a>`}

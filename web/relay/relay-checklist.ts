@@ -13,6 +13,7 @@ import { DAY_MS, useNow } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { MakeThing } from "../component/create-item.ts";
+import { PasteSecretLink } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSettings } from "../settings/use-settings.ts";
@@ -126,9 +127,11 @@ function waysOf({ step }: ChecklistStep, { place, relay, missing }: Props, check
     case "event_types":
       return html`<ul>${checklist.eventTypes.map(({ type, meaning }) => html`<li key=${type}><code class="wrap">${type}</code>${meaning !== null && html` <${Sentence} text=${meaning} />`}</li>`)}</ul>`;
     case "secret":
-      return secret.kind === "processor"
-        ? html`<a class="button" href=${pagePath(place, "settings")}>Set the processor secret</a>`
-        : html`<a class="button" href="${own}?tab=secrets">Paste its secret…</a>`;
+      if (secret.kind === "processor")
+        return html`<a class="button" href=${pagePath(place, "settings")}>Set the processor secret</a>`;
+      return secret.kind === "minted" && secret.issuedBy === undefined
+        ? html`<a class="button" href=${own + writeQuery({ tab: "secrets", change: "rotate" })}>Rotate or paste…</a>`
+        : html`<${PasteSecretLink} place=${place} relay=${name} />`;
     case "verified":
       return (
         checklist.steps.some((one) => one.step === "url" && one.done) &&

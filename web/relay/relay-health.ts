@@ -11,7 +11,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { MakeThing } from "../component/create-item.ts";
 import { Explanation } from "../component/explanation.ts";
-import { MendWay, SAID_STANDS } from "../component/fix-link.ts";
+import { MendWay, PasteSecretLink, SAID_STANDS } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
@@ -83,7 +83,7 @@ export function HealthReason({
       ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>Open the newest</a>`}
       ${wayOf(place, name, health)}
       ${isWaiting && html`<${Waiting} place=${place} relay=${name} reason=${state === "failing" ? "any" : undefined} />`}
-      ${state === "refusing" && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=secrets">Paste its secret…</a>`}
+      ${state === "refusing" && html`<${PasteSecretLink} place=${place} relay=${name} />`}
       ${(state === "ignoring" || (state === "nobody" && newest === null) || state === "broken") && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=definition">Edit the definition…</a>`}
       ${state === "held" && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
       <${CommandLine} texts=${[message, health.todo]} />

@@ -79,7 +79,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
     ${tab === "definition" && html`<${RelayDefinition} key=${relay.id} place=${place} relay=${relay} warned=${saved?.warnings ?? []} onSaved=${take} />`}
     ${tab === "test" && html`<${RelayTest} key=${relay.id} place=${place} relay=${relay} query=${query} />`}
     ${tab === "history" && html`<${RelayHistory} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}
-    ${tab === "secrets" && html`<${RelaySecrets} place=${place} relay=${relay} use=${data.secretUse ?? null} onChanged=${reload} />`}
+    ${tab === "secrets" && html`<${RelaySecrets} place=${place} relay=${relay} query=${query} use=${data.secretUse ?? null} onChanged=${reload} />`}
     ${isDeleting && html`<${RelayDelete} place=${place} relay=${relay} onClose=${() => setDeleting(false)} />`}
     <${NewSecrets} saved=${saved} onClose=${() => setSaved(null)} />`;
 }

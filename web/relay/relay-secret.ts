@@ -1,9 +1,9 @@
 /** The secrets of a relay: what is known of each, and the buttons that change them. */
 
-import { useState } from "preact/hooks";
 import type { Relay } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { setQuery } from "../base/route.ts";
 import { serviceNow } from "../base/service-clock.ts";
 import { sayExactly, sayMoment } from "../base/time-words.ts";
 import { CopyButton } from "../component/copy-button.ts";
@@ -32,29 +32,33 @@ export interface SecretUse {
 interface SecretsProps {
   place: Place;
   relay: Relay;
+  /** Its field `change` names the open dialog. */
+  query: URLSearchParams;
   use: SecretUse | null;
   onChanged: () => void;
 }
 
 export function RelaySecrets(props: SecretsProps): View {
-  const [open, setOpen] = useState<"receiver" | "signing" | null>(null);
-  const { place, relay, onChanged } = props;
+  const { place, relay, query, onChanged } = props;
   const isReceiver = relay.trigger === "receiver";
   if (!isReceiver && relay.signingSecret === undefined) return null;
-  const dialog = { place, relay, onChanged, onClose: () => setOpen(null) };
+  const change = query.get("change") ?? "";
+  const open = (dialog: "" | "paste" | "rotate" | "signing"): void => setQuery({ change: dialog });
+  const dialog = { place, relay, onChanged, onClose: () => open("") };
+  const hasOwnSecret = isReceiver && relay.secret.kind !== "processor";
   return html`<section class="card secrets" aria-label="Secrets"><h2>Secrets</h2>
-    ${isReceiver && html`<${ReceiverSecret} ...${props} onChange=${() => setOpen("receiver")} />`}
+    ${isReceiver && html`<${ReceiverSecret} ...${props} onChange=${() => open("rotate")} />`}
     ${isReceiver && html`<${KnownSender} place=${place} relay=${relay.name} />`}
     <${HandshakeFact} handshake=${relay.handshake} />
     ${
       relay.signingSecret !== undefined &&
       html`<div class="fact"><h3>Signing</h3>
         <p class="quiet">Signs the requests of call_url · set <${Ago} at=${relay.signingSecret.setAt} /></p>
-        <button type="button" onClick=${() => setOpen("signing")}>Rotate…</button></div>`
+        <button type="button" onClick=${() => open("signing")}>Rotate…</button></div>`
     }
     <p class="quiet"><${DocsLink} to=${DOCS.rotate}>Rotate a secret without losing requests<//></p>
-    ${open === "receiver" && html`<${ReceiverSecretDialog} ...${dialog} />`}
-    ${open === "signing" && html`<${SigningSecretDialog} ...${dialog} />`}
+    ${hasOwnSecret && (change === "paste" || change === "rotate") && html`<${ReceiverSecretDialog} ...${dialog} isPaste=${change === "paste"} />`}
+    ${relay.signingSecret !== undefined && change === "signing" && html`<${SigningSecretDialog} ...${dialog} />`}
   </section>`;
 }
 

@@ -30,12 +30,21 @@ const OVERLAPS = [
   [604_800, "7 days"],
 ] as const;
 
-export function ReceiverSecretDialog({ place, relay, onClose, onChanged }: ChangeProps): View {
+export function ReceiverSecretDialog({
+  place,
+  relay,
+  isPaste,
+  onClose,
+  onChanged,
+}: ChangeProps & {
+  /** True if the user came to paste a secret. */
+  isPaste: boolean;
+}): View {
   const isPublicKey = relay.secret.kind === "public_key" || usesPublicKey(relay.definition.trigger);
   // A secret that Relay creates verifies nothing of a provider that makes its own.
   const onlyPaste = isPublicKey || relay.secret.issuedBy !== undefined;
   const wasPasted = relay.secret.kind === "pasted" || relay.secret.kind === "none";
-  const [way, setWay] = useState<"mint" | "paste">(onlyPaste || wasPasted ? "paste" : "mint");
+  const [way, setWay] = useState<"mint" | "paste">(onlyPaste || wasPasted || isPaste ? "paste" : "mint");
   const [value, setValue] = useState("");
   const hasOne = relay.secret.setAt !== null;
   const [overlap, setOverlap] = useState(hasOne && place.environment === "production" ? 86_400 : 0);
