@@ -5,6 +5,7 @@ import { shoot } from "../kit/browser-shots.ts";
 import { dependentSteps } from "../kit/dependent-steps.ts";
 
 const SECRET = "whsec_stripe1A2b3C4d5E6f7G8h9J0k";
+const WIDTHS = [390, 1280, 1920];
 const test = dependentSteps();
 const dashboard = await openDashboard({ config: { mode: "server", baseUrl: null }, environments: ["production"] });
 const { page, running, at, complaints } = dashboard;
@@ -28,7 +29,10 @@ test("the page after the creation shows the URL and a field for the secret, and 
     .waitFor();
   expect(await page.locator("[data-secret]").count()).toBe(0);
   expect(await secretOf()).toMatchObject({ kind: "none", issuedBy: "Stripe" });
-  await shoot(page, "paste-secret", { fullPage: true });
+  const missing = page.locator("main").getByRole("link", { name: "Records", exact: true });
+  expect(await missing.getAttribute("href")).toEndWith("/production/records");
+  expect(await page.evaluate(() => scrollY)).toBe(0);
+  await shoot(page, "paste-secret", { widths: WIDTHS, fullPage: true });
 });
 
 test("a secret that does not fit is rejected, and a pasted one is stored", async () => {
@@ -50,7 +54,9 @@ test("the checklist shows what is left at the sender, and the secrets dialog cre
   await steps.getByRole("heading", { name: "Register the receiver URL at Stripe", exact: true }).waitFor();
   await steps.getByRole("heading", { name: "Paste the secret here (done)" }).waitFor();
   await steps.getByText("checkout.session.completed").first().waitFor();
-  await shoot(page, "checklist", { fullPage: true });
+  const create = steps.getByRole("link", { name: "Create collection stripe_events…" });
+  expect(await create.getAttribute("href")).toContain("/production/records?new=stripe_events");
+  await shoot(page, "checklist", { widths: WIDTHS, fullPage: true });
   await page.getByRole("navigation", { name: "Relay" }).getByRole("link", { name: "Secrets" }).click();
   await page.getByRole("button", { name: "Paste…" }).click();
   const dialog = page.getByRole("dialog");

@@ -52,11 +52,7 @@ export function RelayChecklist(props: Props): View {
   const checklist = data?.checklist;
   const isToCarry = isYoung && place.environment === "development" && production.some(({ done }) => !done);
   if (checklist === undefined || (checklist.left === 0 && !isToCarry)) return null;
-  const own = checklist.steps.map((step): Step => {
-    const ways = waysOf(step, props, checklist);
-    const how = html`<p><${Sentence} text=${step.todo ?? ""} /></p>${ways !== null && ways !== false && html`<div class="step-ways">${ways}</div>`}`;
-    return { title: step.title, done: step.done, how };
-  });
+  const own = checklist.steps.map((step): Step => ({ ...step, how: howOf(step, props, checklist) }));
   const steps = [...mail, ...own, ...production];
   const next = steps.findIndex(({ done }) => !done);
   return html`<section class="block card checklist" aria-label="Set it up"><h2>Set it up</h2>
@@ -113,6 +109,16 @@ function useProductionStep(place: Place, { name, last24h }: Relay): Step[] {
   ];
 }
 
+function howOf(step: ChecklistStep, props: Props, checklist: ChecklistView): View {
+  if (step.step === "event_types")
+    return html`<ul class="step-types">${checklist.eventTypes.map(
+      ({ type, meaning }) =>
+        html`<li key=${type}><code class="wrap">${type}</code>${meaning !== null && html`<p><${Sentence} text=${meaning} /></p>`}</li>`,
+    )}</ul>`;
+  const ways = waysOf(step, props, checklist);
+  return html`<p><${Sentence} text=${step.todo ?? ""} /></p>${ways !== null && html`<div class="step-ways">${ways}</div>`}`;
+}
+
 /** Returns what helps with an open step: the value to copy, or the place where the user does it. */
 function waysOf({ step }: ChecklistStep, { place, relay, missing }: Props, checklist: ChecklistView): View {
   const { name, secret, lastEventAt, definition } = relay;
@@ -122,31 +128,24 @@ function waysOf({ step }: ChecklistStep, { place, relay, missing }: Props, check
       return html`${missing.map((thing) => html`<${MakeThing} key="${thing.kind} ${thing.name}" place=${place} thing=${thing} relay=${name} back="relay" />`)}`;
     case "url":
       return html`${place.environment === "local" && html`<p>A sender on the internet cannot reach this machine. Open a tunnel and set its address with <code>--base-url</code>, or test without the sender first.</p>`}
-        <${CopyButton} text=${checklist.receiverUrl ?? ""} label="Copy the URL for the sender" />
-        <a class="button" href="${own}?tab=test">${place.environment === "production" ? "Preview a request" : "Test without the sender"}</a>`;
-    case "event_types":
-      return html`<ul>${checklist.eventTypes.map(({ type, meaning }) => html`<li key=${type}><code class="wrap">${type}</code>${meaning !== null && html` <${Sentence} text=${meaning} />`}</li>`)}</ul>`;
+        <${CopyButton} text=${checklist.receiverUrl ?? ""} label="Copy the URL for the sender" />`;
     case "secret":
       if (secret.kind === "processor")
         return html`<a class="button" href=${pagePath(place, "settings")}>Set the processor secret</a>`;
       return secret.kind === "minted" && secret.issuedBy === undefined
         ? html`<a class="button" href=${own + writeQuery({ tab: "secrets", change: "rotate" })}>Rotate or paste…</a>`
         : html`<${PasteSecretLink} place=${place} relay=${name} />`;
-    case "verified":
-      return (
-        checklist.steps.some((one) => one.step === "url" && one.done) &&
-        html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name, outcome: "refused" })}>Show rejected requests</a>`
-      );
+    case "verified": {
+      const isRequested = checklist.steps.some((one) => one.step === "url" && one.done);
+      return html`<a class="button" href="${own}?tab=test">${place.environment === "production" ? "Preview a request" : "Test without the sender"}</a>
+        ${isRequested && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name, outcome: "refused" })}>Show rejected requests</a>`}`;
+    }
     case "occurred":
-      return (
-        definition.trigger.kind === "data_change" &&
-        html`<a class="button" href=${pagePath(place, "records", definition.trigger.collection)}>Records of ${definition.trigger.collection}</a>`
-      );
+      if (definition.trigger.kind !== "data_change") return null;
+      return html`<a class="button" href=${pagePath(place, "records", definition.trigger.collection)}>Records of ${definition.trigger.collection}</a>`;
     case "done":
-      return (
-        lastEventAt !== null &&
-        html`<a class="button" href=${pagePath(place, "events") + writeQuery({ relay: name })}>Show events</a>`
-      );
+      if (lastEventAt === null) return null;
+      return html`<a class="button" href=${pagePath(place, "events") + writeQuery({ relay: name })}>Show events</a>`;
     default:
       return null;
   }

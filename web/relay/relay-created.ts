@@ -1,5 +1,6 @@
 /** Page after creating a relay: the receiver URL, the new secrets, and the next steps. */
 
+import { useLayoutEffect } from "preact/hooks";
 import type { SavedRelay } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
@@ -41,12 +42,17 @@ export function RelayMade({
   place,
   saved,
   steps,
+  isKnownSender = false,
 }: {
   place: Place;
   saved: SavedRelay;
-  /** Steps of the template that the user must do. */
+  /** Steps of the template or of the sender that the user must do. */
   steps: readonly string[];
+  /** True if the steps say where to register the receiver URL. */
+  isKnownSender?: boolean;
 }): View {
+  // The page replaces a long form that the user scrolled down.
+  useLayoutEffect(() => scrollTo(0, 0), []);
   const secrets = secretsOf(saved);
   const { relay, receiverUrl, file } = saved;
   const path = pagePath(place, "relays", relay.name);
@@ -66,22 +72,27 @@ export function RelayMade({
       ${asksSecret && html`<${PasteSecret} place=${place} relay=${relay} />`}
       ${secrets.length > 0 && html`<section class="card"><${SecretOnce} secrets=${secrets} /></section>`}
       <section class="card"><h2>What to do next</h2><ol class="steps quiet">
-        ${nextSteps(saved, place).map((step) => html`<li key=${step}><span>${step}</span></li>`)}
-        ${steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol></section>
+        ${[...nextSteps(saved, isKnownSender), ...steps, ...lastSteps(saved, place)].map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol></section>
       <div class="form-actions"><a class="button primary" href=${path}>
         ${secrets.length > 0 ? "I stored the secret: open relay" : "Open relay"}</a></div>
     </div>`;
 }
 
-function nextSteps({ relay, receiverSecret }: SavedRelay, { environment }: Place): string[] {
+function nextSteps({ relay, receiverSecret }: SavedRelay, isKnownSender: boolean): string[] {
   const { trigger, nextTick } = relay;
   if (trigger === "schedule") return nextTick === undefined ? [] : [nextTick.message];
   if (trigger === "data_change")
     return ["Write a record that matches. The event appears on the page of the relay."];
-  return [
-    `At the provider, add a webhook with the receiver URL${receiverSecret === undefined ? "" : " and store the secret there"}.`,
-    environment === "production"
-      ? "Send a first request from the provider. Its event appears on the page of the relay, or the cause of a rejection."
-      : "Send a test event from the page of the relay to see the result of each action.",
-  ];
+  if (isKnownSender) return [];
+  const secret = receiverSecret === undefined ? "" : " and store the secret there";
+  return [`At the provider, add a webhook with the receiver URL${secret}.`];
+}
+
+function lastSteps({ relay }: SavedRelay, { environment }: Place): string[] {
+  if (relay.trigger !== "receiver") return [];
+  return environment === "production"
+    ? [
+        "Send a first request from the provider. Its event appears on the page of the relay, or the cause of a rejection.",
+      ]
+    : ["Send a test event from the page of the relay to see the result of each action."];
 }

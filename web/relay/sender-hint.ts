@@ -5,6 +5,7 @@ import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Sentence } from "../component/sentence.ts";
+import { needsIssuedSecret } from "./paste-secret.ts";
 import { RelayMade } from "./relay-created.ts";
 import { SenderPlaces, senderPath } from "./sender-choice.ts";
 
@@ -31,8 +32,13 @@ export function MadeFromSender({
   saved: SavedRelay;
   name: string;
 }): View {
-  const steps = useLoad<{ sender: SenderView }>(senderPath(name)).data?.sender.steps ?? [];
-  return html`<${RelayMade} place=${place} saved=${saved} steps=${steps} />`;
+  const sender = useLoad<{ sender: SenderView }>(senderPath(name)).data?.sender;
+  const steps = sender?.steps ?? [];
+  // The page has a card for the secret that the sender makes.
+  const todo = needsIssuedSecret(saved.relay)
+    ? steps.filter((step) => !step.endsWith(sender?.secret.where ?? ""))
+    : steps;
+  return html`<${RelayMade} place=${place} saved=${saved} steps=${todo} isKnownSender />`;
 }
 
 /** Shows where the sender of an existing relay has its URL and secret. Shows nothing for an unknown sender. */

@@ -118,7 +118,7 @@ function makeFileLookup(catalog: Catalog, definitions: readonly Definition[]): C
   const access = new Set(catalog.access.map(({ slug }) => `access:${slug}`));
   return {
     place: "in these files",
-    make: "add it to catalog.json (unless the environment has it)",
+    formatRemedy: () => "add it to catalog.json (unless the environment has it)",
     findCollection: async (name) => collections.get(name) ?? null,
     listCollections: async () => [...collections.keys()],
     hasEntitlement: async (name) => access.has(name) || items.product.has(name) || items.plan.has(name),

@@ -114,11 +114,10 @@ async function listWatchWarnings(lookup: CatalogLookup, definition: Definition):
 
 async function makeMissingCollectionWarning(lookup: CatalogLookup, name: string): Promise<Warning> {
   const field = "trigger.collection";
+  const remedy = lookup.formatRemedy("collection");
   const near = findNearestName(name, await lookup.listCollections());
   const todo =
-    near === null
-      ? `${lookup.make}, or name one that exists`
-      : `did you mean ${near}? Otherwise ${lookup.make}`;
+    near === null ? `${remedy}, or name one that exists` : `did you mean ${near}? Otherwise ${remedy}`;
   const message = `\`${field}\`: there is no collection named ${name} ${lookup.place} yet, so no record changes and this relay never runs: ${todo}.`;
   return { code: "reference_missing", field, message };
 }

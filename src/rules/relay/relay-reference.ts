@@ -26,8 +26,8 @@ const ACCESS = "access:";
 export interface CatalogLookup {
   /** The place where an item is missing, in words. */
   place: string;
-  /** The remedy for a missing item, in words: "create it". */
-  make: string;
+  /** Formats the remedy for a missing item of this kind: "create it". */
+  formatRemedy(kind: MissingThing["kind"]): string;
   findCollection(name: string): Promise<CollectionDefinition | null>;
   listCollections(): Promise<string[]>;
   /** `access:<slug>`, a product or a plan. */
@@ -78,7 +78,7 @@ export function makeCatalogLookup(tx: Reader, environmentId: number): CatalogLoo
   const items = { product: findItem("product"), plan: findItem("plan") };
   return {
     place: "in this environment",
-    make: "create it in the dashboard or with relay catalog set",
+    formatRemedy: (kind) => `create it in the dashboard or with relay catalog set ${kind}`,
     findCollection: once(async (name) => {
       const row = await findCollection(tx, environmentId, name);
       return row === null ? null : { name, kind: row.kind, fields: listFields(row) };
@@ -121,14 +121,17 @@ export async function listMissing(lookup: CatalogLookup, definition: Definition)
   for (const reference of listReferences(definition)) {
     const there = await exists(lookup, reference);
     if (there && (!reference.sells || (await findSeller(lookup, reference)) === definition.name)) continue;
-    const { kind, name } = reference;
-    const isSlug = kind === "entitlement" && name.startsWith(ACCESS);
-    const thing: MissingThing = isSlug
-      ? { kind: "access", name: name.slice(ACCESS.length), there }
-      : { kind: kind === "entitlement" ? "product" : kind, name, there };
-    missing.set(`${thing.kind} ${thing.name}`, thing);
+    const kind = kindOf(reference);
+    const name = kind === "access" ? reference.name.slice(ACCESS.length) : reference.name;
+    missing.set(`${kind} ${name}`, { kind, name, there });
   }
   return [...missing.values()];
+}
+
+/** Returns the kind of item to create for the reference. */
+function kindOf({ kind, name }: Pick<Reference, "kind" | "name">): MissingThing["kind"] {
+  if (kind !== "entitlement") return kind;
+  return name.startsWith(ACCESS) ? "access" : "product";
 }
 
 /** Lists a warning for each name that is missing or sold elsewhere. */
@@ -139,7 +142,7 @@ export async function listMissingWarnings(lookup: CatalogLookup, definition: Def
     if (!(await exists(lookup, reference))) {
       const near = kind === "collection" ? findNearestName(name, await lookup.listCollections()) : null;
       const meant = near === null ? "" : ` (did you mean ${near}?)`;
-      const message = `\`${field}\`: there is no ${formatReference(reference)} ${lookup.place} yet${meant}; ${lookup.make} before the first event, or that event becomes dead.`;
+      const message = `\`${field}\`: there is no ${formatReference(reference)} ${lookup.place} yet${meant}; ${lookup.formatRemedy(kindOf(reference))} before the first event, or that event becomes dead.`;
       warnings.push({ code: "reference_missing", field, message });
     } else if (sells && (await findSeller(lookup, reference)) !== definition.name) {
       const message = `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its soldThrough to { "kind": "relay", "relay": "${definition.name}" } before the first event, or that event becomes dead.`;

@@ -171,7 +171,7 @@ export function failUnknown(
   { kind, codes }: Pick<CatalogItems<ItemRow, unknown>, "kind" | "codes">,
   name: string,
 ): Failure {
-  const message = `\`${kind}\` names ${name}, which is not a ${kind} in this environment: create it in the dashboard or with relay catalog set, or name one that exists.`;
+  const message = `\`${kind}\` names ${name}, which is not a ${kind} in this environment: create it in the dashboard or with relay catalog set ${kind}, or name one that exists.`;
   return failFinally(codes.unknown, message);
 }
 
