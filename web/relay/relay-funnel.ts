@@ -17,7 +17,7 @@ type Stop = Box["stops"][number];
 const REFRESH_MS = 5_000;
 const CALL_STEPS: readonly string[] = ["calls", "verified", "when", "dedupe"];
 
-export function useFunnel(place: Place, name: string) {
+function useFunnel(place: Place, name: string) {
   return useLoad<{ funnel: FunnelView }>(apiPath(place, "relays", name, "funnel"), REFRESH_MS);
 }
 
