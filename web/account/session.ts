@@ -3,6 +3,7 @@ import type { SessionView } from "../../src/interfaces/api/session.ts";
 import { call } from "../base/api.ts";
 import { makeCell } from "../base/cell.ts";
 import { invalidate } from "../base/loaded.ts";
+import { mayLeave } from "../base/route.ts";
 import { dropDrafts, ownDrafts } from "../editor/draft.ts";
 
 export type Session = SessionView;
@@ -35,8 +36,9 @@ export async function resumeSession(): Promise<void> {
   if ((await loadSession()).owner !== null) invalidate("/api");
 }
 
-/** Signs out and reloads the page, so that nothing remains of what it showed. */
+/** Signs out and reloads the page, so that nothing remains of what it showed. Asks first if a value is not copied. */
 export async function signOut(): Promise<void> {
+  if (!mayLeave()) return;
   await call("DELETE", "/api/session");
   dropDrafts();
   location.assign("/");

@@ -2,6 +2,7 @@
  * Router of the page. Every page has an address, the query holds filters and panels, and a plain link loads nothing
  * again. Going back restores the filter and the scroll position. Modules decide what an address shows.
  */
+import { useLayoutEffect } from "preact/hooks";
 import { makeCell, useCell } from "./cell.ts";
 
 interface Route {
@@ -42,6 +43,35 @@ export function mayTakeFocus(): boolean {
   return isLeft;
 }
 
+const LEAVE_QUESTION =
+  "Relay shows this value only once, and you did not copy it. If you leave, the value is lost. Leave the page?";
+
+/** Handlers of `beforeunload`, one for each value that the page shows only once. */
+const guards = new Set<(event: BeforeUnloadEvent) => void>();
+
+/** Makes the dashboard ask before the user leaves the page, for example by a link, by Back or by closing the tab. */
+export function useLeaveGuard(isOn: boolean): void {
+  useLayoutEffect(() => {
+    if (!isOn) return;
+    const guard = (event: BeforeUnloadEvent): void => {
+      if (guards.has(guard)) event.preventDefault();
+    };
+    guards.add(guard);
+    addEventListener("beforeunload", guard);
+    return () => {
+      guards.delete(guard);
+      removeEventListener("beforeunload", guard);
+    };
+  }, [isOn]);
+}
+
+/** Asks the user if a guard is on. After consent no guard asks again. */
+export function mayLeave(): boolean {
+  if (guards.size > 0 && !confirm(LEAVE_QUESTION)) return false;
+  guards.clear();
+  return true;
+}
+
 function leave(): void {
   const [path = "", query = ""] = at.split("?", 2);
   queryLeft.set(path, query);
@@ -54,9 +84,12 @@ export function asLeft(path: string): string {
   return query === "" ? path : `${path}?${query}`;
 }
 
-/** Opens an address of the dashboard. `replace` adds no history entry. `back` restores the scroll position. */
-export function navigate(to: string, { replace = false, back = false } = {}): void {
-  if (to === here()) return;
+/**
+ * Opens an address of the dashboard, unless the user decides to stay. `replace` adds no history entry. `back` restores the scroll position.
+ * `isConfirmed`: the user confirmed that the values of the page are stored.
+ */
+export function navigate(to: string, { replace = false, back = false, isConfirmed = false } = {}): void {
+  if (to === here() || (!isConfirmed && !mayLeave())) return;
   const samePath = new URL(to, location.origin).pathname === location.pathname;
   leave();
   if (!samePath) leftFrom = document.activeElement;
@@ -99,13 +132,14 @@ export function setQuery(changes: Readonly<Record<string, string>>): void {
     else query.set(name, value);
   }
   const text = query.toString();
-  navigate(location.pathname + (text === "" ? "" : `?${text}`), { replace: true });
+  navigate(location.pathname + (text === "" ? "" : `?${text}`), { replace: true, isConfirmed: true });
 }
 
 /** Handles plain clicks on links of the dashboard. */
 export function startRouting(): void {
   history.scrollRestoration = "manual";
   addEventListener("popstate", () => {
+    if (here() !== at && !mayLeave()) return history.pushState(null, "", at);
     leave();
     leftFrom = document.activeElement;
     show();
@@ -118,6 +152,7 @@ export function startRouting(): void {
     if (link.hasAttribute("download")) return;
     if (link.origin !== location.origin || link.hash !== "") return;
     event.preventDefault();
-    navigate(link.pathname + link.search, { back: link.dataset.back !== undefined });
+    const { back, confirmed } = link.dataset;
+    navigate(link.pathname + link.search, { back: back !== undefined, isConfirmed: confirmed !== undefined });
   });
 }

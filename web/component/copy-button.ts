@@ -10,11 +10,13 @@ export function CopyButton({
   text,
   label,
   words = "Copy",
+  onCopied,
 }: {
   /** A function builds the text on demand, because that is expensive. */
   text: string | (() => string);
   label: string;
   words?: string | null;
+  onCopied?: () => void;
 }): View {
   const [outcome, setOutcome] = useState<"copied" | "refused" | null>(null);
   useEffect(() => {
@@ -22,10 +24,15 @@ export function CopyButton({
     const timer = setTimeout(() => setOutcome(null), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [outcome]);
+  const copy = async (): Promise<void> => {
+    const isCopied = await copyText(typeof text === "string" ? text : text());
+    setOutcome(isCopied ? "copied" : "refused");
+    if (isCopied) onCopied?.();
+  };
   const said =
     outcome === "copied" ? "Copied" : outcome === "refused" ? "Select the text and press Ctrl+C" : words;
   return html`<button type="button" class="copy ${words === null ? "icon-only" : ""}" aria-label=${said === words ? label : said} title=${label}
-    onClick=${async () => setOutcome((await copyText(typeof text === "string" ? text : text())) ? "copied" : "refused")}>
+    onClick=${() => void copy()}>
     <${Icon} name=${outcome === "copied" ? "check" : "copy"} size=${14} />${said !== null && html`<span>${said}</span>`}
   </button>`;
 }

@@ -73,7 +73,7 @@ export function RelayMade({
       ${secrets.length > 0 && html`<section class="card"><${SecretOnce} secrets=${secrets} /></section>`}
       <section class="card"><h2>What to do next</h2><ol class="steps quiet">
         ${[...nextSteps(saved, isKnownSender), ...steps, ...lastSteps(saved, place)].map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol></section>
-      <div class="form-actions"><a class="button primary" href=${path}>
+      <div class="form-actions"><a class="button primary" href=${path} data-confirmed>
         ${secrets.length > 0 ? "I stored the secret: open relay" : "Open relay"}</a></div>
     </div>`;
 }
