@@ -71,6 +71,10 @@ test("a problem is marked at its line during typing, and the list below links to
   await page.locator(".cm-lintRange-error").first().waitFor();
   await page.locator(".problem-place", { hasText: "actions.0.collection" }).click();
   await page.locator(".cm-activeLine", { hasText: "Orders!" }).waitFor();
+  // Problems are in the order of their lines.
+  await writeEditor(page, text.replace('"orders"', '"Orders!"').replace('"receiver"', '"receivr"'));
+  await page.getByRole("heading", { name: "2 problems to fix" }).waitFor();
+  expect((await page.locator(".problem-place").allInnerTexts()).map((place) => place.includes("actions.0"))).toEqual([false, true]);
   await writeEditor(page, text.replace('"orders",', '"orders"'));
   await page.locator(".problems", { hasText: "A comma is missing" }).waitFor();
   await writeEditor(page, text);

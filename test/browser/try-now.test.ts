@@ -10,9 +10,11 @@ const dashboard = await openDashboard({ ports: { caller }, environments: ["devel
 const { page, running, complaints, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
 
-test("a waiting event is retried from its page, the others from the relay's page, and then none waits", async () => {
+test("a waiting event is retried from its page, a selected one from the list, the others from the relay's page, and then none waits", async () => {
   await saveRelay(running, receiverDefinition({ actions: [CALL] }));
-  const [one = "", ...others] = [await sendEvent(running, "a"), await sendEvent(running, "b"), await sendEvent(running, "c")];
+  const ids: string[] = [];
+  for (const letter of "abcd") ids.push(await sendEvent(running, letter));
+  const [one = "", selected = "", ...others] = ids;
   await running.drain();
   caller.reply = () => OK;
   await page.goto(at(`events/${one}`));
@@ -22,6 +24,15 @@ test("a waiting event is retried from its page, the others from the relay's page
   await page.getByRole("button", { name: "Retry now" }).waitFor({ state: "detached" });
   await running.drain();
   expect(await showEvent(running, one)).toMatchObject({ state: "done", attempts: 2 });
+  await page.goto(at("events?state=queued"));
+  const row = page.locator("tr", { has: page.locator(`a[href*="${selected}"]`) });
+  await row.locator("input[type=checkbox]").check();
+  const bar = page.getByRole("region", { name: "Selected events" });
+  expect(await bar.getByRole("button", { name: /Replay/ }).count()).toBe(0);
+  await bar.getByRole("button", { name: "Retry 1 event now" }).click();
+  await page.getByText("Retrying 1 event now. The results appear in the list.").waitFor();
+  await running.drain();
+  expect(await showEvent(running, selected)).toMatchObject({ state: "done", attempts: 2 });
   await page.goto(at("relays/orders"));
   const retries = page.getByRole("region", { name: "Retries" });
   await retries.getByText(/^2 events wait for their retry, the first in /).waitFor();

@@ -181,10 +181,11 @@ function placeAll(
     return { ...problem, ...range, line: lineOf(range.from), severity };
   };
   const more = refused.filter(({ message }) => !problems.some((one) => one.message === message));
-  return [
+  const placed = [
     ...[...problems, ...more].map((problem) => place(problem, "error")),
     ...warnings.map(({ field = "", message }) => place({ field, message }, "warning")),
   ];
+  return placed.sort((one, other) => one.from - other.from);
 }
 
 function WarningLines({

@@ -93,7 +93,7 @@ export function EventListPage({ place, query }: PageProps): View {
             <${OlderButton} list=${list} none="No more events. Relay keeps events for 30 days." />`
     }</div>
     ${isOpen && html`<${EventPanel} key=${openId} place=${place} id=${openId} onClose=${close} onReplay=${() => setReplayed([openId])} />`}</div>
-    <${ChosenBar} selection=${selection} onReplay=${() => setReplayed([...selection.chosen])} />
+    <${ChosenBar} place=${place} items=${items} selection=${selection} onReplay=${() => setReplayed([...selection.chosen])} />
     ${replayed.length > 0 && html`<${ReplayChosen} place=${place} ids=${replayed} onClose=${() => setReplayed([])} />`}
     ${chosenFilter !== null && html`<${BulkReplay} place=${place} filter=${chosenFilter} onClose=${() => setChosenFilter(null)} />`}`;
 }
