@@ -110,3 +110,103 @@ test("an erasure removes the former address, and an earlier event does not creat
   await send("e2", OLD);
   expect((await running.api("GET", "/persons")).body.items).toMatchObject([{ email: OLD }]);
 });
+
+describe("an erasure of Bob leaves what Ada has with an address", () => {
+  const FREE = "free@example.net";
+  let bob: string;
+  const erase = async (id: string) => {
+    expect((await running.api("DELETE", `/persons/${id}`)).status).toBe(204);
+    await running.clock.advance(180_000);
+    expect(await running.rows("SELECT * FROM erasure WHERE target IS NOT NULL")).toEqual([]);
+  };
+  const moveTo = async (person: string, email: string) => {
+    await running.clock.advance(1_000);
+    expect((await running.api("POST", `/persons/${person}/change-address`, { email })).body.changed).toBe(true);
+    await running.clock.advance(1_000);
+  };
+  const reasons = async (person: string) =>
+    (await running.rows<{ reason: string }>("SELECT reason FROM credit WHERE person_id = ?1", person)).map(({ reason }) => reason);
+  const payload = async (id: string) => (await running.api("GET", `/events/${id}`)).body.event.payload;
+
+  beforeEach(async () => {
+    const actions = [{ type: "grant_credits", amount: 5, reason: "for {{person.email}}" }];
+    await saveRelay(running, receiverDefinition({ map: { event_id: "id", person_email: "email" }, actions }));
+    await saveRelay(running, receiverDefinition({ name: "later", map: { event_id: "id", person_email: "email" }, actions }));
+    await running.api("POST", "/relays/later/pause");
+    events = { hers: [], his: [] };
+    bob = (await running.api("POST", "/persons", { email: "bob@example.com" })).body.person.id;
+  });
+  const wait = (id: string) => sendEvent(running, id, { email: OLD }, "later");
+
+  let events: { hers: string[]; his: string[] };
+  const hers = async () => {
+    events.hers = [await send("a1", OLD), await wait("a2")];
+  };
+  const his = async () => {
+    events.his = [await send("b1", OLD), await wait("b2")];
+  };
+
+  /** Ada and Bob have the address one after the other. `goes`: the event that waits and names it in Bob's time is erased with him. */
+  const ORDERS: [order: string, run: () => Promise<void>, goes: boolean][] = [
+    [
+      "that she had before him",
+      async () => {
+        await hers();
+        await moveTo(ada, NEW);
+        await moveTo(bob, OLD);
+        await his();
+      },
+      true,
+    ],
+    [
+      "that she had before him, and he gave it up too",
+      async () => {
+        await hers();
+        await moveTo(ada, NEW);
+        await moveTo(bob, OLD);
+        await his();
+        await moveTo(bob, FREE);
+      },
+      true,
+    ],
+    [
+      "that she has now",
+      async () => {
+        await moveTo(ada, NEW);
+        await moveTo(bob, OLD);
+        await his();
+        await moveTo(bob, FREE);
+        await moveTo(ada, OLD);
+        await hers();
+      },
+      false,
+    ],
+    [
+      "that she had after him",
+      async () => {
+        await moveTo(ada, NEW);
+        await moveTo(bob, OLD);
+        await his();
+        await moveTo(bob, FREE);
+        await moveTo(ada, OLD);
+        await hers();
+        await moveTo(ada, NEW);
+      },
+      false,
+    ],
+  ];
+  test.each(ORDERS)("%s", async (_order, run, goes) => {
+    await run();
+    const read = () => Promise.all([...events.hers, ...events.his].map(payload));
+    const [a1, a2, , b2] = await read();
+    const former = await running.rows("SELECT email FROM former_address WHERE person_id = ?1", ada);
+    await erase(bob);
+    expect(await read()).toEqual([a1, a2, null, goes ? null : b2]);
+    expect([await reasons(ada), await reasons(bob)]).toEqual([[`relay: for ${OLD}`], ["erased"]]);
+    expect(await running.rows("SELECT email FROM former_address WHERE person_id = ?1", ada)).toEqual(former);
+    await running.api("POST", "/relays/later/resume");
+    await running.drain();
+    const people = await Promise.all(events.hers.map(async (id) => (await running.api("GET", `/events/${id}`)).body.event.person?.id));
+    expect(people).toEqual([ada, ada]);
+  });
+});

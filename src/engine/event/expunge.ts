@@ -129,6 +129,7 @@ export interface Open extends OpenErasure {
 
 interface SweptEvent {
   seq: number;
+  createdAt: number;
   state: string;
   personId: string | null;
   payload: string;
@@ -136,7 +137,8 @@ interface SweptEvent {
   warnings: string | null;
 }
 
-const EVENT_COLUMNS = "seq, state, person_id AS personId, payload, preview, warnings";
+const EVENT_COLUMNS =
+  "seq, created_at AS createdAt, state, person_id AS personId, payload, preview, warnings";
 
 /** Finds the current event, or null. */
 export function readSweptEvent(tx: Reader, seq: number): Promise<SweptEvent | null> {
@@ -173,31 +175,34 @@ export async function sweepEvents(
 /** Expunges an event about one of these people. In another event that arrived before the erasure it redacts the address. */
 export async function sweepEvent(tx: Writer, event: SweptEvent, targets: readonly Open[]): Promise<void> {
   for (const one of targets) {
-    const before = event.seq <= one.eventSeq && !one.text.isShared;
-    if (one.text.personId !== event.personId && !names(event, one.text, before)) continue;
+    const { text } = one;
+    const isBefore = event.seq <= one.eventSeq;
+    const isNamed = isBefore && event.createdAt >= text.namedSince;
+    const isRedacted = isBefore && !text.isShared;
+    if (text.personId !== event.personId && !names(event, text, isNamed || isRedacted)) continue;
     const payload = parseJson(event.payload);
     if (readExpunged(payload) === "person_erased") return;
-    if (isAbout(event, payload, one.text, before)) return await expungeEvent(tx, event.seq, "person_erased");
-    if (before) await redactEvent(tx, event, one.text);
+    if (isAbout(event, payload, text, isNamed)) return await expungeEvent(tx, event.seq, "person_erased");
+    if (isRedacted) await redactEvent(tx, event, text);
   }
   if (event.seq <= Math.max(...targets.map(({ eventSeq }) => eventSeq)))
     await redactRuns(tx, event.seq, targets);
 }
 
-function names(event: SweptEvent, text: PiiMatcher, before: boolean): boolean {
+function names(event: SweptEvent, text: PiiMatcher, byAddress: boolean): boolean {
   if (text.holdsId(event.payload)) return true;
   const texts = [event.payload, event.preview, event.warnings];
-  return before && texts.some((one) => one !== null && text.holdsAddress(one));
+  return byAddress && texts.some((one) => one !== null && text.holdsAddress(one));
 }
 
 /** Reports whether the event is about the person: by its own person, or by its payload if it never ran. */
-function isAbout({ personId }: SweptEvent, payload: Json, text: PiiMatcher, before: boolean): boolean {
+function isAbout({ personId }: SweptEvent, payload: Json, text: PiiMatcher, byAddress: boolean): boolean {
   if (personId !== null) return personId === text.personId;
   if (!isJsonObject(payload)) return false;
   const { mapped } = payload;
   if (isJsonObject(mapped)) {
     if (mapped.person_id === text.personId || text.isToken(mapped.person_token)) return true;
-    return before && text.isAddress(mapped.person_email);
+    return byAddress && text.isAddress(mapped.person_email);
   }
   return readRecordPerson(payload) === text.personId;
 }

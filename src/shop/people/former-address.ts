@@ -14,6 +14,7 @@ import {
   parseEmailAddress,
   requirePerson,
   toEmailKey,
+  toPunycodeKey,
 } from "./person.ts";
 
 const FORMER_ADDRESS = defineTable({
@@ -106,23 +107,44 @@ export function findPersonByFormerAddress(
   return PERSON.get(tx, rest, { environmentId, emailKey: toEmailKey(email.trim()), atMs });
 }
 
-/** Reports whether the person existed at that time and had their current address then. */
+/** Reports whether the person existed at that time and had this address then. */
 export async function hadAddressAt(
   tx: Reader,
-  { id, createdAt, updatedAt }: PersonRow,
+  person: PersonRow,
+  email: string,
   atMs: number,
 ): Promise<boolean> {
+  const { id, createdAt, updatedAt } = person;
   if (createdAt > atMs) return false;
+  const rest = "WHERE person_id = $id AND changed_at > $atMs ORDER BY changed_at LIMIT 1";
   // Most people did not change since, so that most events need no second read.
-  if (updatedAt <= atMs) return true;
-  const rest = "WHERE person_id = $id AND changed_at > $atMs LIMIT 1";
-  return (await FORMER_ADDRESS.get(tx, rest, { id, atMs })) === null;
+  const next = updatedAt <= atMs ? null : await FORMER_ADDRESS.get(tx, rest, { id, atMs });
+  return toEmailKey((next ?? person).email) === toEmailKey(email.trim());
 }
 
-/** Lists the addresses that a person had before. */
-export async function listFormerAddresses(tx: Reader, personId: string): Promise<string[]> {
-  const rows = await FORMER_ADDRESS.all(tx, "WHERE person_id = $personId ORDER BY email_key", { personId });
-  return rows.map(({ email }) => email);
+/** Lists the addresses that a person had before, the oldest first, with the time of each change. */
+export function listFormerAddresses(
+  tx: Reader,
+  personId: string,
+): Promise<{ email: string; changedAt: number }[]> {
+  return FORMER_ADDRESS.all(tx, "WHERE person_id = $personId ORDER BY changed_at, email_key", { personId });
+}
+
+/** Finds another person who had this address before, in either spelling of its domain: the one who had it last. */
+export function findFormerHolder(
+  tx: Reader,
+  { id, environmentId }: Pick<PersonRow, "id" | "environmentId">,
+  email: string,
+): Promise<{ personId: string; changedAt: number } | null> {
+  const rest = `INDEXED BY former_address_by_email WHERE environment_id = $environmentId AND email_key IN ($letters, $punycode)
+    AND person_id <> $id ORDER BY changed_at DESC LIMIT 1`;
+  const letters = toEmailKey(email);
+  return FORMER_ADDRESS.get(tx, rest, {
+    environmentId,
+    letters,
+    punycode: toPunycodeKey(email) ?? letters,
+    id,
+  });
 }
 
 /** Deletes the former addresses of an erased person. */

@@ -7,8 +7,8 @@
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { Reader, SqlNames, Writer } from "../../store/port.ts";
 import { bytes, defineTable, given, integer, orNull, type RowOf, text } from "../../store/table.ts";
-import { deleteFormerAddresses, listFormerAddresses } from "./former-address.ts";
-import { findNamesake, findPersonByEmail, requirePerson, toEmailKey } from "./person.ts";
+import { deleteFormerAddresses, findFormerHolder, listFormerAddresses } from "./former-address.ts";
+import { findNamesake, findPersonByEmail, type PersonRow, requirePerson, toEmailKey } from "./person.ts";
 
 const ERASURE = defineTable({
   name: "erasure",
@@ -41,8 +41,16 @@ export interface Erasure {
 export interface ErasureTarget {
   personId: string;
   email: string;
-  /** Another person who has the same address with its domain spelled differently. The address is then redacted only in rows of the erased person. */
+  /**
+   * Another person who has the address, perhaps with its domain spelled differently, or who had it before. The address is then redacted only in rows
+   * of the erased person.
+   */
   namesake?: string | null;
+  /**
+   * An event without a person that names the address means the erased person if it arrived at this time or later. null: it means the namesake.
+   * Erasures of earlier versions have none.
+   */
+  namedSince?: number | null;
   tokens: string[];
   /** The formatted actor who requested it. */
   by: string;
@@ -66,9 +74,8 @@ const STEP_BYTES = 256 * 1024;
 const MAX_SOUGHT_TOKENS = 200;
 
 /**
- * Starts the erasure: clears the person and records what is left to do. If another person has the address with its domain spelled differently,
- * events with that address belong to them and stay allowed. Returns the person's former status and the id of that other person. Throws
- * `not_found`.
+ * Starts the erasure: clears the person and records what is left to do. If another person has the address, events that name it belong to them and
+ * stay allowed. Returns the person's former status and the id of another person who has or had the address. Throws `not_found`.
  */
 export async function erasePerson(
   tx: Writer,
@@ -76,13 +83,11 @@ export async function erasePerson(
   sealer: Pick<Sealer, "seal" | "digest">,
 ): Promise<{ status: string; namesake: string | null }> {
   const person = await requirePerson(tx, environmentId, personId);
-  const { email, status } = person;
-  const namesake = (await findNamesake(tx, person))?.id ?? null;
   const tokens = await tx.all<{ token: string }>(
     `SELECT token FROM person_token WHERE person_id = $personId AND environment_id = $environmentId LIMIT $most`,
     { environmentId, personId, most: MAX_SOUGHT_TOKENS },
   );
-  const addresses = [{ email, namesake }, ...(await listFormer(tx, environmentId, personId))];
+  const addresses = await listAddresses(tx, person);
   const last = await tx.get<{ seq: number | null; at: number | null }>(
     `SELECT (SELECT seq FROM event ORDER BY seq DESC LIMIT 1) AS seq,
        (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS at`,
@@ -93,7 +98,7 @@ export async function erasePerson(
       environmentId,
       personId,
       // A digest of the id matches no address, so no event is blocked.
-      emailDigest: digestAddress(sealer, address.namesake === null ? address.email : personId),
+      emailDigest: digestAddress(sealer, address.namedSince === null ? personId : address.email),
       eventSeq: last?.seq ?? 0,
       target: sealer.seal(JSON.stringify(target), contextOf(environmentId)),
       erasedAt: Math.max(nowMs, last?.at ?? 0),
@@ -106,21 +111,37 @@ export async function erasePerson(
     { environmentId, personId, nowMs },
   );
   await tx.run("DELETE FROM mail_stop WHERE person_id = ?1", personId);
-  return { status, namesake };
+  return { status: person.status, namesake: addresses.at(-1)?.namesake ?? null };
 }
 
-/** Lists the former addresses of the person. An address that another person has now is redacted only in rows of the erased person. */
-async function listFormer(
+type ErasedAddress = Required<Pick<ErasureTarget, "email" | "namesake" | "namedSince">>;
+
+/** Lists the former addresses of the person, the oldest first, and the current one. */
+async function listAddresses(tx: Reader, person: PersonRow): Promise<ErasedAddress[]> {
+  const former = await listFormerAddresses(tx, person.id);
+  const addresses: ErasedAddress[] = [];
+  let from = person.createdAt;
+  for (const { email, changedAt } of [...former, { email: person.email, changedAt: Infinity }]) {
+    addresses.push(await findNamesakeOf(tx, person, email, { from, to: changedAt }));
+    from = changedAt;
+  }
+  return addresses;
+}
+
+/** Finds who else has or had an address that the person had from one time to another. */
+async function findNamesakeOf(
   tx: Reader,
-  environmentId: number,
-  personId: string,
-): Promise<{ email: string; namesake: string | null }[]> {
-  const emails = await listFormerAddresses(tx, personId);
-  const find = async (email: string) => ({
-    email,
-    namesake: (await findPersonByEmail(tx, environmentId, email))?.id ?? null,
-  });
-  return await Promise.all(emails.map(find));
+  person: PersonRow,
+  email: string,
+  { from, to }: { from: number; to: number },
+): Promise<ErasedAddress> {
+  const current =
+    (await findNamesake(tx, { ...person, email })) ??
+    (await findPersonByEmail(tx, person.environmentId, email));
+  if (current !== null && current.id !== person.id) return { email, namesake: current.id, namedSince: null };
+  const former = await findFormerHolder(tx, person, email);
+  if (former === null) return { email, namesake: null, namedSince: 0 };
+  return { email, namesake: former.personId, namedSince: former.changedAt >= to ? null : from };
 }
 
 /** Reports whether the event arrived before the address that it names was erased. */

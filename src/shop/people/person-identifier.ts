@@ -86,7 +86,7 @@ async function resolveAddress(
 
 /**
  * Finds the person that an event means by an address: the person who has it now, if they had it when the event arrived; else the person who had it
- * then; else the person who has it now. Erasures are not checked. `hadAddress`: the first case.
+ * then; else the person who has it now. Erasures are not checked. `hadAddress`: the person had it when the event arrived.
  */
 export async function findPersonByAddress(
   tx: Reader,
@@ -95,10 +95,12 @@ export async function findPersonByAddress(
   arrivedAt: number,
 ): Promise<{ person: PersonRow; hadAddress: boolean } | null> {
   const current = await findPersonByEmail(tx, environmentId, email);
-  if (current !== null && (await hadAddressAt(tx, current, arrivedAt)))
+  if (current !== null && (await hadAddressAt(tx, current, email, arrivedAt)))
     return { person: current, hadAddress: true };
-  const person = (await findPersonByFormerAddress(tx, environmentId, email, arrivedAt)) ?? current;
-  return person === null ? null : { person, hadAddress: false };
+  const former = await findPersonByFormerAddress(tx, environmentId, email, arrivedAt);
+  if (former !== null)
+    return { person: former, hadAddress: await hadAddressAt(tx, former, email, arrivedAt) };
+  return current === null ? null : { person: current, hadAddress: false };
 }
 
 const PERSON_TOKEN = defineTable({

@@ -26,8 +26,10 @@ interface Redaction {
 
 export class PiiMatcher {
   readonly personId: string;
-  /** Another person has the address too. */
+  /** Another person has or had the address too. */
   readonly isShared: boolean;
+  /** The first arrival of an event without a person that means the erased person by the address. */
+  readonly namedSince: number;
   readonly #emailKey: string;
   readonly #tokens: ReadonlySet<string>;
   readonly #anywhere: RegExp;
@@ -35,9 +37,11 @@ export class PiiMatcher {
   readonly #everywhere: RegExp;
   readonly #isAscii: boolean;
 
-  constructor({ personId, email, namesake = null, tokens }: ErasureTarget) {
+  constructor({ personId, email, namesake = null, namedSince, tokens }: ErasureTarget) {
     this.personId = personId;
     this.isShared = namesake !== null;
+    const since = namedSince === undefined && !this.isShared ? 0 : namedSince;
+    this.namedSince = since ?? Infinity;
     this.#emailKey = toEmailKey(email);
     this.#tokens = new Set(tokens);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: it asks for exactly these.
