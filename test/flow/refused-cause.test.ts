@@ -393,7 +393,7 @@ describe("the cause claims no more than is known", () => {
   test("an unknown signature before any verified request: it says that none has verified", async () => {
     await save(PLAIN, SECRET);
     await send(bad);
-    expect(await cause()).toBe(`${WRONG}; no call has verified here yet`);
+    expect(await cause()).toBe(`${WRONG}; no request has verified here yet`);
   });
 
   test("an unknown signature after verified requests without a local change: it asks about a rotation", async () => {
@@ -447,7 +447,7 @@ describe("the cause claims no more than is known", () => {
     [
       "a value that is no signature says nothing about the secret",
       { headers: { "x-signature": "planted" } },
-      `${WRONG}; the received value does not have the form of a signature; no call has verified here yet`,
+      `${WRONG}; the received value does not have the form of a signature; no request has verified here yet`,
     ],
     [
       "a stale request with an unknown secret is stale, without a claim about clocks",
@@ -457,7 +457,7 @@ describe("the cause claims no more than is known", () => {
     [
       "a host in a header is not named if it explains nothing",
       { verify: BY_URL, headers: { "x-signature": mac("x"), "x-forwarded-host": "planted.example.org" } },
-      `${WRONG}; no call has verified here yet`,
+      `${WRONG}; no request has verified here yet`,
     ],
   ];
   test.each(rows)("%s", async (_rule, sent, told) => {

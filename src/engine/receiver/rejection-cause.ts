@@ -118,7 +118,7 @@ function formatHistory(
   nowMs: number,
   { definitionAt, secretAt }: { definitionAt: number | null; secretAt: number | null },
 ): string {
-  if (acceptedAt === 0) return "; no call has verified here yet";
+  if (acceptedAt === 0) return "; no request has verified here yet";
   const since = (at: number | null, what: string): string[] =>
     at !== null && at > acceptedAt ? [`${what} was changed here at ${toIso(at)}`] : [];
   const changes = [...since(secretAt, "the secret"), ...since(definitionAt, "the definition")];

@@ -89,7 +89,7 @@ export async function showChecklist(
       title: "The first real event is done",
       done: facts.done,
       todo: facts.occurred
-        ? `No event is done yet. See why with relay events list --relay ${relay.name}.`
+        ? `No event is done yet. See why in the dashboard or with relay events list --relay ${relay.name}.`
         : "Relay runs the actions of the first event. A test event does not count.",
     } as const,
   ].map((step): Step => ({ ...step, todo: step.done ? null : step.todo }));
@@ -201,7 +201,7 @@ function listCatalogSteps(
       step: "catalog",
       title: "Create the items that the actions name",
       done: missing.length === 0,
-      todo: `Create them: ${names}. Without them the events of this relay die.`,
+      todo: `Create ${names}. Without ${missing.length === 1 ? "it" : "them"} the events of this relay die.`,
     },
   ];
 }
@@ -234,7 +234,7 @@ function listReceiverSteps(context: StepContext): Step[] {
       todo:
         facts.rejectedBecause === null
           ? `Send an event from ${at}. If Relay rejects it, this step says why.`
-          : `No request has verified yet. The last one was rejected because ${endSentence(facts.rejectedBecause)} See them with relay requests list --relay ${relay.name}.`,
+          : `No request has verified yet. The last one was rejected because ${endSentence(facts.rejectedBecause)} See the rejected requests in the dashboard or with relay requests list --relay ${relay.name}.`,
     },
   ];
 }
@@ -264,7 +264,7 @@ function listSecretSteps({ environment, relay, sender, facts }: StepContext, at:
         step: "secret",
         title: "Store the processor secret",
         done,
-        todo: "Set it under Settings, or with relay settings set processorSecret.",
+        todo: "Set it in the dashboard or with relay settings set processorSecret.",
       },
     ];
   }
@@ -275,7 +275,7 @@ function listSecretSteps({ environment, relay, sender, facts }: StepContext, at:
         step: "secret",
         title: `Enter the secret of this relay at ${at}`,
         done: facts.verified,
-        todo: `${sender?.secret.where ?? "Paste the secret of this relay at the sender."} If you do not have it, paste the sender's secret with relay relays set-secret ${name} or make a new one with relay relays rotate-secret ${name}.`,
+        todo: `${sender?.secret.where ?? "Paste the secret of this relay at the sender."} If the sender shows its own secret, paste that one in the dashboard or with relay relays set-secret ${name}. If you lost the secret, make a new one in the dashboard or with relay relays rotate-secret ${name}.`,
       },
     ];
   // A secret that the sender issues is never one that Relay generated.
@@ -286,7 +286,7 @@ function listSecretSteps({ environment, relay, sender, facts }: StepContext, at:
       step: "secret",
       title: need === "public_key" ? "Paste the public key here" : "Paste the secret here",
       done,
-      todo: `Paste it under Secrets on the relay's page, or store it with relay relays set-secret ${name}.`,
+      todo: `Paste it in the dashboard or with relay relays set-secret ${name}.`,
     },
   ];
 }
