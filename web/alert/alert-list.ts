@@ -44,9 +44,19 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
       name: "what",
       title: "Alert",
       priority: 1,
-      cell: ({ code, docs, target, message, todo, next, count, resolvedAt }) => html`<div class="two-lines">
+      cell: ({
+        code,
+        docs,
+        target,
+        hints,
+        message,
+        todo,
+        next,
+        count,
+        resolvedAt,
+      }) => html`<div class="two-lines">
         <${Target} place=${place} target=${target} />${" "}<${Kind} code=${code} docs=${docs} />${count > 1 && html` <span class="chip">${count} times</span>`}
-        ${resolvedAt === null ? html`<${Explanation} what=${message} todo=${todo} next=${next} />` : html`<span class="quiet"><${Sentence} text=${message} /></span>`}
+        ${resolvedAt === null ? html`<${Explanation} hints=${hints} what=${message} todo=${todo} next=${next} />` : html`<span class="quiet"><${Sentence} text=${message} /></span>`}
         <${CommandLine} texts=${[message, todo]} /></div>`,
     },
     {
@@ -112,9 +122,9 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
       name: "what",
       title: "Problem",
       priority: 1,
-      cell: ({ code, docs, target, message, todo, next, clearedAt }) => html`<div class="two-lines">
+      cell: ({ code, docs, target, hints, message, todo, next, clearedAt }) => html`<div class="two-lines">
         <${Target} place=${place} target=${target} />${" "}<${Kind} code=${code} docs=${docs} />
-        ${clearedAt === null ? html`<${Explanation} what=${message} todo=${todo} next=${next} />` : html`<span class="quiet"><${Sentence} text=${message} /></span>`}
+        ${clearedAt === null ? html`<${Explanation} hints=${hints} what=${message} todo=${todo} next=${next} />` : html`<span class="quiet"><${Sentence} text=${message} /></span>`}
         <${CommandLine} texts=${[message, todo]} /></div>`,
     },
     {

@@ -7,25 +7,35 @@ import { type Place, pagePath } from "../base/place.ts";
 const TABS = { product: "", plan: "plans", access: "access" } as const;
 const WORDS = { collection: "collection", product: "product", plan: "plan", access: "access slug" } as const;
 
+/** Page to continue on. An event is named by its id. */
+export type WayBack = "home" | "relay" | `evt_${string}`;
+
+/** `changed`: a change was made shortly before, whose undo is the first remedy. */
 export function MakeThing({
   place,
-  thing: { kind, name, there = false },
+  thing: { kind, name, there = false, near = null },
   relay,
   back,
+  changed = false,
 }: {
   place: Place;
-  thing: Omit<MissingThing, "there"> & Partial<Pick<MissingThing, "there">>;
+  thing: Omit<MissingThing, "there" | "near"> & Partial<Pick<MissingThing, "there" | "near">>;
   /** Relay whose action names the object. */
   relay: string;
-  /** Page to continue on. An event is named by its id. */
-  back: "home" | "relay" | `evt_${string}`;
+  back: WayBack;
+  changed?: boolean;
 }): View {
   const to =
     kind === "collection"
       ? pagePath(place, "records") + writeQuery({ new: name, relay, back })
       : pagePath(place, "catalog") +
         writeQuery({ tab: TABS[kind], [there ? "open" : "new"]: name, relay, back });
-  return html`<a class="button primary" href=${to}>${there ? `Sell ${kind} ${name} through this relay…` : `Create ${WORDS[kind]} ${name}…`}</a>`;
+  const isFirst = near === null && !changed;
+  const editor =
+    pagePath(place, "relays", relay) +
+    writeQuery({ tab: "definition", replace: name, by: near, relay, back });
+  return html`${near !== null && html`<a class=${changed ? "button" : "button primary"} href=${editor}>Did you mean ${near}?</a>`}
+    <a class=${isFirst ? "button primary" : "button"} href=${to}>${there ? `Sell ${kind} ${name} through this relay…` : `Create ${WORDS[kind]} ${name}…`}</a>`;
 }
 
 /** Returns the page to continue on, or null if the user did not come by such a link. */

@@ -13,6 +13,7 @@ import { MakeThing } from "../component/create-item.ts";
 import { Explanation } from "../component/explanation.ts";
 import { MendWay, PasteSecretLink, SAID_STANDS } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
+import { ChangeRow, UndoChange } from "../component/recent-change.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
 import { Ago, Moment } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
@@ -37,7 +38,7 @@ export function NeedItem({ place, need, onReplay }: Props): View {
       <h3><${Icon} name=${code === "environment_held" ? "pause" : "attention"} size=${16} />${relay === null ? (words ?? code) : html`<a data-row href=${pagePath(place, "relays", relay)}>${relay}</a>: ${sayWhat(need)}`}</h3>
       ${target !== "server" && html`<span class="need-since">since <${Moment} at=${since} /> (<${Ago} at=${since} />)</span>`}
       <${Code} code=${cause} docs=${docs?.replace(/[^/]+$/, cause)} /></div>
-    ${need.dead === null ? html`<${Explanation} what=${need.message} todo=${need.todo} next=${need.next} />` : html`<${WhyDead} dead=${need.dead} />`}
+    ${need.dead === null ? html`<${Explanation} change=${need.change} what=${need.message} todo=${need.todo} next=${need.next} />` : html`<${WhyDead} dead=${need.dead} change=${need.change} />`}
     <${WaysOut} place=${place} need=${need} onReplay=${onReplay} />
   </li>`;
 }
@@ -49,8 +50,15 @@ function sayWhat({ code, dead }: AttentionItem): string {
   return (sayKind(code) ?? code).toLowerCase();
 }
 
-function WhyDead({ dead: { failure, cause } }: { dead: DeadView }): View {
+function WhyDead({
+  dead: { failure, cause },
+  change,
+}: {
+  dead: DeadView;
+  change: AttentionItem["change"];
+}): View {
   return html`<dl class="explanation">
+    ${change !== null && html`<${ChangeRow} change=${change} />`}
     <div><dt>Why</dt><dd>${failure.type !== null && html`<b>${sayActionType(failure.type)}</b>: `}<${Sentence} text=${failure.message} /></dd></div>
     <div class="explanation-${cause.stands}"><dt>Now</dt><dd><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></dd></div>
   </dl>`;
@@ -63,7 +71,7 @@ export function needPaths(place: Place): string[] {
 
 function WaysOut({ place, need, onReplay }: Props): View {
   const { send, isSending } = useSend();
-  const { code, target, relay, dead, newest, alert, message, todo } = need;
+  const { code, target, relay, change, dead, newest, alert, message, todo } = need;
   const own = relay === null ? null : pagePath(place, "relays", relay);
   const changes = needPaths(place);
   const resolve = () =>
@@ -88,7 +96,8 @@ function WaysOut({ place, need, onReplay }: Props): View {
   const events = (state: string, reason?: string): string =>
     pagePath(place, "events") + writeQuery({ relay, state, reason });
   return html`<div class="need-ways">
-    ${dead !== null && dead.cause.missing !== null && relay !== null && html`<${MakeThing} place=${place} thing=${dead.cause.missing} relay=${relay} back="home" />`}
+    ${change !== null && html`<${UndoChange} place=${place} change=${change} relay=${relay} back="home" />`}
+    ${dead !== null && dead.cause.missing !== null && relay !== null && html`<${MakeThing} place=${place} thing=${dead.cause.missing} relay=${relay} back="home" changed=${change !== null} />`}
     ${newest !== null && dead?.cause.stands !== "no" && relay !== null && html`<${MendWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${relay} />`}
     ${
       code === "relay_failed" &&
@@ -115,7 +124,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "mail_unknown" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>Show mails</a>`}
     ${own !== null && code !== "relay_failed" && html`<a class="button" href=${own}>Open ${relay}</a>`}
     ${alert !== null && html`<button type="button" class="link" disabled=${isSending} onClick=${() => void resolve()}>Mark as resolved</button>`}
-    <${CommandLine} texts=${dead === null ? [message, todo] : [dead.failure.message, dead.cause.message]} />
+    <${CommandLine} texts=${[change?.todo ?? null, ...(dead === null ? [message, todo] : [dead.failure.message, dead.cause.message])]} />
   </div>`;
 }
 

@@ -2,7 +2,7 @@
  * Editor of a relay's definition. The text is stored in this browser until it is saved or discarded. A save sends the
  * version that it is based on, and a conflict shows both versions before anything is saved.
  */
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
 import type { Relay, SavedRelay } from "../base/answer.ts";
 import { ApiError, call, RawJson, sentenceOf } from "../base/api.ts";
@@ -10,6 +10,8 @@ import { writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place } from "../base/place.ts";
+import { navigate, useRoute } from "../base/route.ts";
+import { afterMaking } from "../component/create-item.ts";
 import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
@@ -44,6 +46,12 @@ export function RelayDefinition({
   const written = useRef(text);
   written.current = text;
   const isChanged = draft !== null && draft.text !== stored;
+  const { query } = useRoute();
+  const [replaced, by] = [query.get("replace"), query.get("by")];
+  useEffect(() => {
+    if (replaced !== null && by !== null && draft === null)
+      write(replaceName(stored, replaced, by), relay.version);
+  }, []);
 
   const write = (next: string, version: number): void => {
     keep(next === stored ? null : { text: next, version });
@@ -79,6 +87,8 @@ export function RelayDefinition({
       setFile(saved.file ?? null);
       invalidate(`${path}/versions`);
       onSaved(saved);
+      const next = replaced === null ? null : afterMaking(place, query);
+      if (next !== null) navigate(next);
       tellDone(`Saved ${relay.name} as version ${saved.relay.version}${sayWritten(saved)}.`);
     } catch (thrown) {
       const problem = thrown instanceof ApiError ? thrown : null;
@@ -112,6 +122,7 @@ export function RelayDefinition({
     ${isChanged && isFound && html`<${Notice} kind="info">This is your draft from <${Ago} at=${draft.at} />, started from version ${draft.version}; it is saved in this browser.<//>`}
     ${isChanged && !isKept && html`<${Notice} kind="warn">This browser cannot save a draft. Save before you leave the page.<//>`}
     ${isChanged && draft.version !== relay.version && html`<${Notice} kind="warn">Version ${relay.version} was saved after you started to edit. When you save, you see both versions.<//>`}
+    ${isChanged && replaced !== null && by !== null && html`<${Notice} kind="info">The draft has <code>${by}</code> instead of <code>${replaced}</code>. Save it to use it.<//>`}
     ${!isChanged && file !== null && html`<${Notice} kind="good">The last save wrote <code>${file}</code>, which is active now.<//>`}
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <${DefinitionEditor} place=${place} text=${text} refused=${problems} warned=${warned} onSave=${() => isChanged && save(draft.version)}
@@ -133,6 +144,15 @@ export function RelayDefinition({
         }} />`
     }
   </section>`;
+}
+
+/** Replaces the name of a catalog item in the text of a definition. */
+function replaceName(text: string, name: string, by: string): string {
+  const named = new RegExp(
+    `("(?:collection|product|plan|entitlement)"\\s*:\\s*"(?:access:)?)${name.replace(/\W/g, "\\$&")}"`,
+    "g",
+  );
+  return text.replaceAll(named, (_, before: string) => `${before}${by}"`);
 }
 
 /** Returns the file that the save wrote, which exists only in local development. */

@@ -13,6 +13,7 @@ import { MakeThing } from "../component/create-item.ts";
 import { Explanation } from "../component/explanation.ts";
 import { MendWay, PasteSecretLink, SAID_STANDS } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
+import { UndoChange } from "../component/recent-change.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { BulkReplay } from "../event/bulk-replay.ts";
@@ -60,7 +61,7 @@ export function HealthReason({
   health: HealthView;
 }): View {
   const [chosen, setChosen] = useState<BulkFilter | null>(null);
-  const { state, message, newest, cause } = health;
+  const { state, message, newest, cause, change = null } = health;
   const isWaiting =
     state === "paused" || state === "held" || (state === "failing" && health.code !== "relay_failed");
   const isOver = cause?.stands === "no";
@@ -72,9 +73,10 @@ export function HealthReason({
   return html`<section class="health ${isTrouble(health) ? "health-bad" : ""}" aria-label="Health">
     <p><b><${HealthMark} health=${health} /></b> <${Sentence} text=${message} /></p>
     ${cause !== null && html`<p><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></p>`}
-    <${Explanation} todo=${health.todo} next=${health.next} />
+    <${Explanation} change=${change} todo=${health.todo} next=${health.next} />
     <div class="health-ways">
-      ${cause !== null && cause.missing !== null && html`<${MakeThing} place=${place} thing=${cause.missing} relay=${name} back="relay" />`}
+      ${change !== null && html`<${UndoChange} place=${place} change=${change} relay=${name} back="relay" />`}
+      ${cause !== null && cause.missing !== null && html`<${MakeThing} place=${place} thing=${cause.missing} relay=${name} back="relay" changed=${change !== null} />`}
       ${newest !== null && !isOver && html`<${MendWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${name} />`}
       ${
         health.code === "relay_failed" &&
@@ -86,7 +88,7 @@ export function HealthReason({
       ${state === "refusing" && html`<${PasteSecretLink} place=${place} relay=${name} />`}
       ${(state === "ignoring" || (state === "nobody" && newest === null) || state === "broken") && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=definition">Edit the definition…</a>`}
       ${state === "held" && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
-      <${CommandLine} texts=${[message, health.todo]} />
+      <${CommandLine} texts=${[change?.todo ?? null, message, health.todo]} />
     </div>
     ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${close} />`}
   </section>`;

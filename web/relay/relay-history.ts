@@ -8,8 +8,8 @@ import { call, RawJson, sentenceOf } from "../base/api.ts";
 import { writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { put } from "../base/loaded.ts";
-import { apiPath, type Place } from "../base/place.ts";
-import { setQuery, useRoute } from "../base/route.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { navigate, setQuery, useRoute } from "../base/route.ts";
 import { useList } from "../base/use-list.ts";
 import { Dialog } from "../component/dialog.ts";
 import { FromBefore, Notice, Skeleton } from "../component/notice.ts";
@@ -32,7 +32,7 @@ export function RelayHistory({ place, relay, onSaved }: Props): View {
   const list = useList<RelayVersion>(path);
   const { query } = useRoute();
   const asked = query.get("version");
-  const [restoring, setRestoring] = useState<RelayVersion | null>(null);
+  const [chosen, setChosen] = useState<RelayVersion | null>(null);
   const newest = list.items?.[0]?.version;
   useEffect(() => {
     // Loads the list again after a save made a new version, even while the user reads, because the user looks for that version.
@@ -48,6 +48,19 @@ export function RelayHistory({ place, relay, onSaved }: Props): View {
       ? html`<${Skeleton} rows=${4} />`
       : html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`;
   const open = asked ?? String(relay.version);
+  // A link from a problem opens the dialog of the version to restore.
+  const linked = items.find(({ version }) => String(version) === query.get("restore")) ?? null;
+  const restoring = chosen ?? linked;
+  const close = (): void => {
+    setChosen(null);
+    if (linked !== null) setQuery({ restore: "", back: "" });
+  };
+  const done = (saved: SavedRelay): void => {
+    onSaved(saved);
+    // A user who came from a problem continues with the events that it left.
+    if (linked === null) return;
+    navigate(query.get("back") === "home" ? pagePath(place, "home") : pagePath(place, "relays", relay.name));
+  };
   return html`<section class="block" aria-label="History">
     ${error !== null && html`<${FromBefore} error=${error} />`}
     ${items.length === 0 && html`<p class="none">The audit log has no version of this relay. Versions appear with the next save.</p>`}
@@ -55,13 +68,13 @@ export function RelayHistory({ place, relay, onSaved }: Props): View {
       (
         one,
       ) => html`<${Version} key=${one.id} version=${one} isNow=${one.version === relay.version} isOpen=${open === String(one.version)}
-        onRestore=${() => setRestoring(one)} />`,
+        onRestore=${() => setChosen(one)} />`,
     )}</ol>
     <${OlderButton} list=${list} none="No older versions." />
     ${
       restoring !== null &&
-      html`<${Restore} place=${place} relay=${relay} version=${restoring} onClose=${() => setRestoring(null)}
-      onSaved=${onSaved} />`
+      html`<${Restore} place=${place} relay=${relay} version=${restoring} onClose=${close}
+      onSaved=${done} />`
     }
   </section>`;
 }

@@ -39,6 +39,7 @@ import {
   type OutgoingMail,
 } from "../../platform/mail/mailer.ts";
 import { findSenderAddress } from "../../platform/mail/sender-domain.ts";
+import { listHints } from "../../rules/relay/recent-change.ts";
 import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../../store/port.ts";
 import { resolveOverAlerts } from "./alert-resolution.ts";
 import { alertMissingSecrets } from "./missing-secret.ts";
@@ -206,8 +207,11 @@ export class AlertMail extends BackgroundJob {
     const sender = await findSenderAddress(tx, environmentId, "account");
     if (!local && sender === null)
       return { cannot: "the environment has no verified sender domain", sinceMs };
+    const open = alerts.map((alert) => ({ ...alert, sinceMs: alert.at }));
+    const hints = await listHints(tx, environmentId, open);
     const told: MailedAlert[] = [];
-    for (const alert of alerts) told.push({ alert, before: await findBurstBefore(tx, alert) });
+    for (const [index, alert] of alerts.entries())
+      told.push({ alert, hints: hints[index] ?? [], before: await findBurstBefore(tx, alert) });
     const appName = (await findApp(tx, environment.appId))?.name ?? environment.appId;
     const placeUrl = `${this.#deps.baseUrl()}/apps/${environment.appId}/${environment.name}`;
     const { subject, text } = writeAlertMail({ appName, environment, placeUrl }, told);
@@ -278,6 +282,8 @@ async function eachAtOnce<One>(
 /** An alert, and the burst of the same alert that ended shortly before, whose last count no mail contained. */
 interface MailedAlert {
   alert: AlertRow;
+  /** The change shortly before the alert, and the names that were probably meant. */
+  hints: readonly string[];
   before: AlertRow | null;
 }
 
@@ -299,13 +305,14 @@ function writeAlertMail(
   return { subject: makeSubject(`${where}: ${what}`), text: makeText(`${parts.join("\n\n")}\n`) };
 }
 
-function formatAlert({ alert, before }: MailedAlert, placeUrl: string): string {
+function formatAlert({ alert, hints, before }: MailedAlert, placeUrl: string): string {
   const { code, target, message, count, at, lastAt } = alert;
   const when = count === 1 ? toIso(at) : `${count} times, first ${toIso(at)}, last ${toIso(lastAt)}`;
   const { todo, next } = adviseOn(code);
   const parts = listParts({ what: message, why: null, todo, next });
   const lines = [
     `${nameOf(alert)} · ${code} · ${when}`,
+    ...hints.map((hint) => `Look here first: ${hint}`),
     ...parts.map(({ label, text }) => `${label}: ${text}`),
   ];
   if (before !== null && before.count > 1)

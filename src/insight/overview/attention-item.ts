@@ -2,6 +2,7 @@
 import { type Static, Type } from "typebox";
 import { findMeaning, type Meaning } from "../../base/code/code.ts";
 import { orNull, textOrNull, time } from "../../base/schema.ts";
+import { recentChangeView } from "../../rules/relay/recent-change.ts";
 import { deadView } from "./dead-events.ts";
 import { latestFailure } from "./latest-failure.ts";
 
@@ -22,6 +23,8 @@ export const attentionItemView = Type.Object({
   docs: Type.Optional(Type.String()),
   /** The id of the alert that an owner can resolve; null where there is none. */
   alert: textOrNull,
+  /** The change shortly before it began, which an owner can undo; null where there is none. */
+  change: orNull(recentChangeView),
   /** Details of dead events; null for other items. */
   dead: orNull(deadView),
   /** The newest failed event; null where the item is about no event, or was not looked into. */
@@ -35,7 +38,7 @@ type ItemDraft = Pick<AttentionItem, "code" | "target" | "since" | "message"> & 
 export function makeItem(draft: ItemDraft): AttentionItem {
   const relay = relayOf(draft.target);
   const { todo, next } = explain(draft.code);
-  return { relay, todo, next, alert: null, dead: null, newest: null, ...draft };
+  return { relay, todo, next, alert: null, change: null, dead: null, newest: null, ...draft };
 }
 
 /** Returns the relay that a target names; null where it names no relay. */

@@ -7,8 +7,10 @@ import { type Approval, listOpenApprovals } from "../../operator/sync/approval.t
 import type { Environment } from "../../platform/account/environment.ts";
 import { type AlertView, listOpenAlertCauses } from "../../platform/audit/alert.ts";
 import { listProblems, type ProblemView } from "../../platform/audit/problem.ts";
+import { findRecentChange, findStreakBegin } from "../../rules/relay/recent-change.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { findLastEventAt } from "../../rules/relay/relay-view.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { type AttentionItem, explain, makeItem, relayOf } from "./attention-item.ts";
 import { countOnce } from "./count-cache.ts";
@@ -41,11 +43,11 @@ interface Sources {
 /** The subject of a problem or an alert. */
 type Subject = Pick<AlertView, "code" | "target">;
 
-/** Lists the items in the order of their kinds. `describesDead` adds why events died, which is slow. */
+/** Lists the items in the order of their kinds. `describes` adds why events died and what changed shortly before, which is slow. */
 export async function listAttention(
   store: Store,
   { environment, clock }: AttentionContext,
-  describesDead: boolean,
+  describes: boolean,
 ): Promise<Attention> {
   const { id } = environment;
   const sources = await readSources(store, clock, id);
@@ -54,11 +56,29 @@ export async function listAttention(
   const items = [
     ...itemsOfHold(environment),
     ...(await itemsOfApprovals(store, id, clock)),
-    ...(await makeDeadItems(store, id, dead, alerts, { describes: describesDead, isFailing })),
+    ...(await makeDeadItems(store, id, dead, alerts, { describes, isFailing })),
     ...(await itemsOfProblems(store, id, sources)),
     ...(await itemsOfAlerts(store, sources)),
   ];
-  return { items, more: sources.more };
+  return { items: describes ? await addChanges(store, id, items) : items, more: sources.more };
+}
+
+/** Adds the change that was made shortly before each item began, unless the cause no longer exists. */
+async function addChanges(
+  store: Store,
+  environmentId: number,
+  items: readonly AttentionItem[],
+): Promise<AttentionItem[]> {
+  const changed: AttentionItem[] = [];
+  for (const item of items) {
+    const { code, target, since, dead } = item;
+    const trouble = { code, target, sinceMs: Date.parse(since) };
+    const isOver = dead?.cause.stands === "no";
+    const change = isOver ? null : await store.read((tx) => findRecentChange(tx, environmentId, trouble));
+    changed.push({ ...item, change });
+    await yieldToEventLoop();
+  }
+  return changed;
 }
 
 async function readSources(store: Store, clock: Clock, environmentId: number): Promise<Sources> {
@@ -104,7 +124,7 @@ async function itemsOfProblems(
   for (const problem of sources.problems) {
     if (isExplained(sources, problem)) continue;
     const { code, target, message, raisedAt } = problem;
-    const began = await store.read((tx) => findBegin(tx, environmentId, code, relayOf(target)));
+    const began = await store.read((tx) => findBegin(tx, environmentId, code, target));
     const alert = sources.alerts.find((one) => keyOf(one) === keyOf(problem));
     const since = began === null ? raisedAt : toIso(began);
     const item = makeItem({ code, target, since, message, alert: alert?.id ?? null });
@@ -118,13 +138,11 @@ async function findBegin(
   tx: Reader,
   environmentId: number,
   code: string,
-  relay: string | null,
+  target: string,
 ): Promise<number | null> {
-  if (relay === null) return null;
-  if (code === "relay_silent") return findLastEventAt(tx, environmentId, relay);
-  const sql = `SELECT CASE WHEN $code IN ('relay_refusing', 'never_verified') THEN refused_since ELSE CAST(streaks ->> ('$.runs.' || $code || '.since') AS INTEGER) END AS since
-    FROM relay WHERE environment_id = $environmentId AND name = $relay`;
-  return (await tx.get<{ since: number | null }>(sql, { environmentId, code, relay }))?.since ?? null;
+  const relay = relayOf(target);
+  if (code === "relay_silent" && relay !== null) return findLastEventAt(tx, environmentId, relay);
+  return findStreakBegin(tx, environmentId, code, target);
 }
 
 async function itemsOfAlerts(store: Store, sources: Sources): Promise<AttentionItem[]> {

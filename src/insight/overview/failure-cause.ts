@@ -12,7 +12,14 @@ import { RUN_RESULTS } from "../../engine/event/run.ts";
 import { listOpenProblemsOfTarget } from "../../platform/audit/problem.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
 import { findRelay, type RelayRow, relayTarget } from "../../rules/relay/relay.ts";
-import { makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
+import {
+  formatMissing,
+  listCatalogTargets,
+  listMissing,
+  type MissingThing,
+  makeCatalogLookup,
+  missingThing,
+} from "../../rules/relay/relay-reference.ts";
 import { findPerson } from "../../shop/people/person.ts";
 import { findCollection } from "../../shop/records/collection.ts";
 import type { Reader } from "../../store/port.ts";
@@ -29,8 +36,8 @@ export const causeView = Type.Object({
   message: Type.String(),
   /** The time when the cause began or ended, where that is known. */
   since: timeOrNull,
-  /** The missing thing that the failure names, of a kind that an owner can create. */
-  missing: orNull(Type.Object({ kind: oneOf(["collection", "product", "plan"]), name: Type.String() })),
+  /** The missing item that the relay names, and the existing name that is probably meant. */
+  missing: orNull(Type.Pick(missingThing, ["kind", "name", "near"])),
 });
 export type EventCause = Static<typeof causeView>;
 
@@ -233,7 +240,7 @@ interface MissingCheck {
 /** Finds out whether the missing thing exists now. Returns null where that is not known. */
 async function checkMissing(
   tx: Reader,
-  { environmentId, row, person, failure }: EvaluatedEvent,
+  { environmentId, row, person, failure, deadAt }: EvaluatedEvent,
 ): Promise<MissingCheck | null> {
   if (row === null) return null;
   if (failure.code === "person_suspended" && person !== null) {
@@ -242,37 +249,8 @@ async function checkMissing(
       ? { stands: "yes", message: "The person is still suspended." }
       : { stands: "no", message: "The person is active again: replaying will probably work." };
   }
-  const lacks = (kind: "collection" | "product" | "plan", name: string): MissingCheck => ({
-    stands: "yes",
-    message: `There is still no ${kind} ${name}.`,
-    missing: { kind, name },
-  });
-  const named = (field: string): string[] =>
-    row.definition.actions.flatMap((action) => {
-      const value = Object.entries(action).find(([name]) => name === field)?.[1];
-      return typeof value === "string" ? [value] : [];
-    });
-  if (failure.code === "collection_missing") {
-    const times: number[] = [];
-    for (const name of named("collection")) {
-      const collection = await findCollection(tx, environmentId, name);
-      if (collection === null) return lacks("collection", name);
-      times.push(collection.createdAt);
-    }
-    if (times.length === 0) return null;
-    const at = Math.max(...times, row.updatedAt);
-    return {
-      stands: "no",
-      at,
-      message: `The collection is there since ${toIso(at)}: replaying will probably work.`,
-    };
-  }
-  if (failure.code === "product_unknown" || failure.code === "plan_unknown") {
-    const kind = failure.code === "product_unknown" ? "product" : "plan";
-    const stock = makeCatalogLookup(tx, environmentId);
-    for (const name of named(kind)) if ((await stock.findItem(kind, name)) === null) return lacks(kind, name);
-    return { stands: "no", message: `The ${kind} is there now: replaying will probably work.` };
-  }
+  const kinds = KINDS[failure.code];
+  if (kinds !== undefined) return await checkCatalog(tx, environmentId, row, kinds, deadAt);
   if (failure.code === "no_signing_secret") {
     const at = row.signingSecretSetAt;
     if (at === null) return { stands: "yes", message: "The relay still has no signing secret." };
@@ -283,4 +261,60 @@ async function checkMissing(
     };
   }
   return null;
+}
+
+/** The kinds of catalog items that a failure can name. */
+const KINDS: Readonly<Record<string, readonly MissingThing["kind"][]>> = {
+  collection_missing: ["collection"],
+  product_unknown: ["product"],
+  plan_unknown: ["plan"],
+  entitlement_unknown: ["access", "product", "plan"],
+};
+
+/** Checks whether every catalog item that the relay names exists now. Returns null if it names none. */
+async function checkCatalog(
+  tx: Reader,
+  environmentId: number,
+  { definition, updatedAt }: RelayRow,
+  kinds: readonly MissingThing["kind"][],
+  deadAt: number,
+): Promise<MissingCheck | null> {
+  const named = listCatalogTargets(definition).filter((target) =>
+    kinds.some((kind) => target.startsWith(`${kind}:`)),
+  );
+  if (named.length === 0) return null;
+  const missing = (await listMissing(makeCatalogLookup(tx, environmentId), definition)).find(
+    ({ kind, there }) => !there && kinds.includes(kind),
+  );
+  if (missing !== undefined) {
+    const { kind, name, near } = missing;
+    return { stands: "yes", message: formatMissing(missing, true), missing: { kind, name, near } };
+  }
+  const nouns = kinds.length === 1 ? kinds[0] : "item";
+  if (updatedAt > deadAt) {
+    const message = `The relay was changed at ${toIso(updatedAt)}, and each ${nouns} that it names exists: replaying will probably work.`;
+    return { stands: "no", at: updatedAt, message };
+  }
+  const at = await findCreatedAt(tx, environmentId, named);
+  const since = at === null ? "now" : `since ${toIso(at)}`;
+  return {
+    stands: "no",
+    ...(at === null ? {} : { at }),
+    message: `The ${nouns} is there ${since}: replaying will probably work.`,
+  };
+}
+
+/** Finds when the newest of the named collections was created. Returns null if no collection is named. */
+async function findCreatedAt(
+  tx: Reader,
+  environmentId: number,
+  targets: readonly string[],
+): Promise<number | null> {
+  const times: number[] = [];
+  for (const target of targets) {
+    if (!target.startsWith("collection:")) continue;
+    const collection = await findCollection(tx, environmentId, target.slice("collection:".length));
+    if (collection !== null) times.push(collection.createdAt);
+  }
+  return times.length === 0 ? null : Math.max(...times);
 }

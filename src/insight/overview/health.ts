@@ -6,6 +6,7 @@ import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
 import { oneOf, orNull, textOrNull, timeOrNull } from "../../base/schema.ts";
 import type { EventTrigger } from "../../engine/event/event.ts";
+import { recentChangeView } from "../../rules/relay/recent-change.ts";
 import { type RelayItem, relayItem } from "../../rules/relay/relay-view.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { type AttentionContext, listAttention } from "./attention.ts";
@@ -41,6 +42,8 @@ export const healthView = Type.Object({
   /** The next step that Relay takes by itself; null where none is known. */
   next: textOrNull,
   since: timeOrNull,
+  /** The change shortly before the problem began; null where there is none or where it was not looked for. */
+  change: orNull(recentChangeView),
   /** The code of the attention item; null where there is none. */
   code: textOrNull,
   newest: latestFailure,
@@ -114,10 +117,10 @@ function addPause(trouble: HealthView, pause: HealthView): HealthView {
 
 const healthOfItem =
   (facts: RelayFacts) =>
-  ({ code, message, todo, next, since, dead, newest }: AttentionItem): HealthView => {
+  ({ code, message, todo, next, since, change, dead, newest }: AttentionItem): HealthView => {
     const state = STATE_OF[code] ?? "attention";
     const word = code === "relay_failed" ? formatFailing(facts, dead?.events ?? null) : WORDS[state];
-    return { state, word, message, todo, next, since, code, newest, cause: dead?.cause ?? null };
+    return { state, word, message, todo, next, since, change, code, newest, cause: dead?.cause ?? null };
   };
 
 /** Formats the share of events that died in the last day, or else the number of dead events. */
@@ -146,6 +149,7 @@ function untroubledHealth({
       todo: null,
       next: null,
       since: null,
+      change: null,
       code: null,
       newest: null,
       cause: null,

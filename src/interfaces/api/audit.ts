@@ -13,6 +13,8 @@ import { listUnknownRequests, unknownRequestView } from "../../engine/receiver/u
 import { alertView, listAlerts, resolveAlert } from "../../platform/audit/alert.ts";
 import { auditFilter, auditView, listAudit } from "../../platform/audit/audit.ts";
 import { listProblems, problemView } from "../../platform/audit/problem.ts";
+import { listHints } from "../../rules/relay/recent-change.ts";
+import type { Reader } from "../../store/port.ts";
 import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
@@ -32,6 +34,22 @@ function withDocs<Item extends { code: string }>(
   return { items: items.map(told), next };
 }
 
+/** Adds the hints to the open items. `beganAt` returns when an item began, and null for one that is over. */
+async function withHints<Item extends { code: string; target: string }>(
+  tx: Reader,
+  environmentId: number,
+  { items, next }: Page<Item>,
+  beganAt: (item: Item) => string | null,
+): Promise<Page<Item & { hints?: string[] }>> {
+  const open = items.flatMap((item) => {
+    const since = beganAt(item);
+    return since === null ? [] : [{ item, code: item.code, target: item.target, sinceMs: Date.parse(since) }];
+  });
+  const hints = await listHints(tx, environmentId, open);
+  const byItem = new Map(open.map(({ item }, at) => [item, hints[at] ?? []]));
+  return { items: items.map((item) => ({ ...item, hints: byItem.get(item) ?? [] })), next };
+}
+
 export const watchRoutes = [
   listRoute({
     path: "/audit",
@@ -47,7 +65,15 @@ export const watchRoutes = [
     filter: { all: Type.Optional(oneOf(["true", "false"])) },
     item: problemView,
     list: async (tx, visit, page, { all }) =>
-      withDocs(visit, await listProblems(tx, visit.environmentId, all !== "true", page)),
+      withDocs(
+        visit,
+        await withHints(
+          tx,
+          visit.environmentId,
+          await listProblems(tx, visit.environmentId, all !== "true", page),
+          ({ raisedAt, clearedAt }) => (clearedAt === null ? raisedAt : null),
+        ),
+      ),
   }),
   listRoute({
     path: "/alerts",
@@ -56,7 +82,15 @@ export const watchRoutes = [
     filter: { open: Type.Optional(oneOf(["true", "false"])) },
     item: alertView,
     list: async (tx, visit, page, { open }) =>
-      withDocs(visit, await listAlerts(tx, visit.environmentId, page, open === "true")),
+      withDocs(
+        visit,
+        await withHints(
+          tx,
+          visit.environmentId,
+          await listAlerts(tx, visit.environmentId, page, open === "true"),
+          ({ at, resolvedAt }) => (resolvedAt === null ? at : null),
+        ),
+      ),
   }),
   environmentRoute({
     method: "POST",

@@ -8,6 +8,7 @@ import { listResolvedTimes } from "../../platform/audit/alert.ts";
 import { findMasterKey } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
 import { testMasterKey } from "../../rules/relay/master-key-proof.ts";
+import { findHints } from "../../rules/relay/recent-change.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { SCHEMA_VERSION } from "../../store/migrate/migrations.ts";
 import type { Reader } from "../../store/port.ts";
@@ -206,25 +207,50 @@ async function checkDead(tx: Reader): Promise<Finding> {
   if (dead === 0) return pass("dead events", "No dead event waits for a decision.");
   const names = relays.slice(0, MAX_NAMED).map((relay) => `${relay.name} ${relay.count}`);
   const newestAt = Math.max(...relays.map((relay) => relay.newestAt));
+  const counts = `${formatCount(dead, "dead event")} (${names.join(", ")}), the newest from ${toIso(newestAt)}.`;
+  const troubles = relays.slice(0, MAX_NAMED).map(({ environmentId, name, newestAt: sinceMs }) => ({
+    environmentId,
+    code: "relay_failed",
+    target: relayTarget(name),
+    sinceMs,
+  }));
   return warn(
     "dead events",
-    `${formatCount(dead, "dead event")} (${names.join(", ")}), the newest from ${toIso(newestAt)}.`,
+    [...(await readHints(tx, troubles)), counts].join(" "),
     "relay events list --state dead shows them: fix their cause, then replay them; or mark their alert as resolved",
   );
 }
 
+/** Reads the hints of each trouble once: the change shortly before it began, and the names that were probably meant. */
+async function readHints(
+  tx: Reader,
+  troubles: readonly { environmentId: number; code: string; target: string; sinceMs: number }[],
+): Promise<string[]> {
+  const hints = new Set<string>();
+  for (const { environmentId, ...trouble } of troubles)
+    for (const hint of await findHints(tx, environmentId, trouble)) hints.add(hint);
+  return [...hints];
+}
+
 async function checkProblems(tx: Reader): Promise<Finding> {
-  const problems = await tx.all<{ code: string; target: string; place: string }>(
-    `SELECT code, target, environment.app_id || '/' || environment.name AS place
+  const problems = await tx.all<{
+    environmentId: number;
+    code: string;
+    target: string;
+    sinceMs: number;
+    place: string;
+  }>(
+    `SELECT environment_id AS environmentId, code, target, raised_at AS sinceMs, environment.app_id || '/' || environment.name AS place
      FROM problem JOIN environment ON environment.id = environment_id WHERE cleared_at IS NULL ORDER BY raised_at DESC`,
   );
   if (problems.length === 0) return pass("problems", "None stands.");
   const names = problems
     .slice(0, MAX_NAMED)
     .map(({ code, target, place }) => `${code} on ${target} of ${place}`);
+  const counts = `${formatCount(problems.length, "problem")}: ${names.join(", ")}.`;
   return warn(
     "problems",
-    `${formatCount(problems.length, "problem")}: ${names.join(", ")}.`,
+    [...(await readHints(tx, problems.slice(0, MAX_NAMED))), counts].join(" "),
     "relay problems list says what to do about each of an environment (--app, --environment)",
   );
 }

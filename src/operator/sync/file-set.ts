@@ -116,11 +116,17 @@ function makeFileLookup(catalog: Catalog, definitions: readonly Definition[]): C
     plan: new Map(catalog.plans.map((plan) => [plan.name, plan])),
   };
   const access = new Set(catalog.access.map(({ slug }) => `access:${slug}`));
+  const names = {
+    collection: [...collections.keys()],
+    product: [...items.product.keys()],
+    plan: [...items.plan.keys()],
+    access: catalog.access.map(({ slug }) => slug),
+  };
   return {
     place: "in these files",
     formatRemedy: () => "add it to catalog.json (unless the environment has it)",
     findCollection: async (name) => collections.get(name) ?? null,
-    listCollections: async () => [...collections.keys()],
+    listNames: async (kind) => names[kind],
     hasEntitlement: async (name) => access.has(name) || items.product.has(name) || items.plan.has(name),
     async findItem(kind, name) {
       const item = items[kind].get(name);

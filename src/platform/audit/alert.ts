@@ -84,6 +84,8 @@ export const alertView = Type.Object({
   todo: textOrNull,
   /** When it resolves by itself, where the code says it. */
   next: textOrNull,
+  /** The change shortly before it began and the names that were probably meant, in sentences; for open ones only. */
+  hints: Type.Optional(Type.Array(Type.String())),
   /** The docs page of the code, for callers that can open pages. */
   docs: Type.Optional(Type.String()),
   count: Type.Integer(),
@@ -287,6 +289,28 @@ export type OpenAlert = Pick<AlertRow, "environmentId" | "code" | "target"> & { 
 
 /** The most open alerts that a search reads. All alerts of a target resolve together, so the oldest represent the others. */
 const MAX_OPEN = 2_000;
+
+/** A longer pause separates two troubles. */
+const MAX_PAUSE_MS = DAY_MS;
+const MAX_BURSTS = 200;
+
+/** Finds when the trouble of an open alert began: the first of its bursts that follow each other within a day. Returns null if no alert is open. */
+export async function findAlertBegin(
+  tx: Reader,
+  { environmentId, code, target }: Pick<AlertRow, "environmentId" | "code" | "target">,
+): Promise<number | null> {
+  const bursts = await tx.all<{ at: number; lastAt: number }>(
+    `SELECT at, last_at AS lastAt FROM alert INDEXED BY alert_open
+     WHERE environment_id = $environmentId AND resolved_at IS NULL AND target = $target AND code = $code ORDER BY id DESC LIMIT ${MAX_BURSTS}`,
+    { environmentId, code, target },
+  );
+  let begin: number | null = null;
+  for (const { at, lastAt } of bursts) {
+    if (begin !== null && begin - lastAt > MAX_PAUSE_MS) break;
+    begin = at;
+  }
+  return begin;
+}
 
 /** Lists open alerts of these codes, one per target and code, at most `limit`. */
 export function listOpenAlerts(tx: Reader, codes: readonly AlertCode[], limit: number): Promise<OpenAlert[]> {

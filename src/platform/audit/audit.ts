@@ -209,3 +209,40 @@ function viewAudit(row: AuditRow & Names): AuditView {
 function auditId(at: number, seq: number): string {
   return `aud_${at.toString(16).padStart(12, "0")}70008000${seq.toString(16).padStart(12, "0")}`;
 }
+
+/** The most rows of each target that are read to find its newest change. */
+const MAX_ROWS_EACH = 50;
+
+/** A change of one of certain targets. The values are read from the row's before and after, and are null where they hold none. */
+export interface TargetChange extends Pick<AuditRow, "at" | "actor" | "action" | "target"> {
+  actorName: string | null;
+  /** The version of a relay's definition before the change. */
+  versionBefore: number | null;
+  /** Mail settings and the fingerprint of the processor's secret after the change. */
+  mail: string | null;
+  processor: string | null;
+}
+
+/** Finds the newest of certain actions on each target, and returns those made in the period, newest first. */
+export async function listNewestChanges(
+  tx: Reader,
+  environmentId: number,
+  period: { targets: readonly string[]; actions: readonly AuditAction[]; fromMs: number; untilMs: number },
+): Promise<TargetChange[]> {
+  const { targets, actions, fromMs, untilMs } = period;
+  return await tx.all<TargetChange>(NEWEST_CHANGES, {
+    environmentId,
+    targets: JSON.stringify(targets),
+    actions: JSON.stringify(actions),
+    fromMs,
+    untilMs,
+  });
+}
+
+const NEWEST_CHANGES = `SELECT audit.at AS at, audit.actor AS actor, audit.action AS action, audit.target AS target, ${ACTOR_NAME} AS actorName,
+    audit.before ->> '$.version' AS versionBefore, audit.after ->> '$.mail' AS mail,
+    audit.after ->> '$.processorSecret' AS processor
+  FROM (SELECT (SELECT max(seq) FROM (SELECT seq, action FROM audit INDEXED BY audit_by_target
+        WHERE environment_id = $environmentId AND target = wanted.value AND event_id IS NULL ORDER BY seq DESC LIMIT ${MAX_ROWS_EACH}) AS newest
+      WHERE action IN (SELECT value FROM json_each($actions))) AS seq FROM json_each($targets) AS wanted) AS found
+  CROSS JOIN audit ON audit.seq = found.seq WHERE audit.at BETWEEN $fromMs AND $untilMs ORDER BY audit.at DESC, audit.seq DESC`;

@@ -40,6 +40,8 @@ export const problemView = Type.Object({
   todo: textOrNull,
   /** When it resolves by itself, where the code says it. */
   next: textOrNull,
+  /** The change shortly before it began and the names that were probably meant, in sentences; for open ones only. */
+  hints: Type.Optional(Type.Array(Type.String())),
   /** The docs page of the code, for callers that can open pages. */
   docs: Type.Optional(Type.String()),
   raisedAt: time,
@@ -75,7 +77,6 @@ export async function raiseProblem(
   return false;
 }
 
-/** Reports whether the problem is open, and has this message if one is given. */
 /** Updates the message of an open problem. Returns whether it changed. */
 export async function updateOpenProblem(tx: Writer, key: ProblemKey, message: string): Promise<boolean> {
   const { environmentId, code, target } = key;
@@ -85,6 +86,15 @@ export async function updateOpenProblem(tx: Writer, key: ProblemKey, message: st
   return true;
 }
 
+/** Finds when the open problem was raised. */
+export async function findRaisedAt(
+  tx: Reader,
+  { environmentId, code, target }: ProblemKey,
+): Promise<number | null> {
+  return (await PROBLEM.get(tx, OPEN, { environmentId, code, target }))?.raisedAt ?? null;
+}
+
+/** Reports whether the problem is open, and has this message if one is given. */
 export async function hasProblem(
   tx: Reader,
   { environmentId, code, target }: ProblemKey,

@@ -115,7 +115,7 @@ async function listWatchWarnings(lookup: CatalogLookup, definition: Definition):
 async function makeMissingCollectionWarning(lookup: CatalogLookup, name: string): Promise<Warning> {
   const field = "trigger.collection";
   const remedy = lookup.formatRemedy("collection");
-  const near = findNearestName(name, await lookup.listCollections());
+  const near = findNearestName(name, await lookup.listNames("collection"));
   const todo =
     near === null ? `${remedy}, or name one that exists` : `did you mean ${near}? Otherwise ${remedy}`;
   const message = `\`${field}\`: there is no collection named ${name} ${lookup.place} yet, so no record changes and this relay never runs: ${todo}.`;

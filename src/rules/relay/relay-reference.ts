@@ -7,7 +7,7 @@
 import { type Static, Type } from "typebox";
 import { isJsonObject } from "../../base/json.ts";
 import { type Problem, Refusal, type Warning } from "../../base/refusal.ts";
-import { oneOf } from "../../base/schema.ts";
+import { oneOf, textOrNull } from "../../base/schema.ts";
 import { joinField } from "../../base/shape.ts";
 import { findNearestName } from "../../base/text.ts";
 import { findEntitlement } from "../../shop/people/entitlement.ts";
@@ -23,13 +23,23 @@ import { findRelay, RELAY } from "./relay.ts";
 
 const ACCESS = "access:";
 
+/** The kinds of catalog items, each with the table and the column of its names. */
+const NAME_COLUMNS = {
+  collection: ["collection", "name"],
+  product: ["product", "name"],
+  plan: ["plan", "name"],
+  access: ["access_slug", "slug"],
+} as const;
+type CatalogKind = keyof typeof NAME_COLUMNS;
+
 export interface CatalogLookup {
   /** The place where an item is missing, in words. */
   place: string;
   /** Formats the remedy for a missing item of this kind: "create it". */
   formatRemedy(kind: MissingThing["kind"]): string;
   findCollection(name: string): Promise<CollectionDefinition | null>;
-  listCollections(): Promise<string[]>;
+  /** Names of this kind; at most `MAX_NAMES`. */
+  listNames(kind: CatalogKind): Promise<string[]>;
   /** `access:<slug>`, a product or a plan. */
   hasEntitlement(name: string): Promise<boolean>;
   /** The relay through which it is sold, if any. null: there is no such item. */
@@ -65,12 +75,13 @@ export function makeCatalogLookup(tx: Reader, environmentId: number): CatalogLoo
     const named = { environmentId, collection, text: JSON.stringify(collection) };
     return (await tx.all<{ name: string }>(sql, named)).map(({ name }) => name);
   };
-  const listed = once(async () => {
-    const sql = "SELECT name FROM collection WHERE environment_id = ?1 LIMIT ?2";
+  const listNames = async (kind: CatalogKind): Promise<string[]> => {
+    const [table, column] = NAME_COLUMNS[kind];
+    const sql = `SELECT ${column} AS name FROM ${table} WHERE environment_id = ?1 LIMIT ?2`;
     return (await tx.all<{ name: string }>(sql, environmentId, MAX_NAMES)).map(({ name }) => name);
-  });
+  };
   const findItem = (kind: "product" | "plan") =>
-    once(async (name) => {
+    once(async (name: string) => {
       const item = await (kind === "product" ? products : plans).find(tx, environmentId, name);
       if (item === null) return null;
       return { relay: item.soldThrough?.kind === "relay" ? item.soldThrough.relay : null };
@@ -79,15 +90,15 @@ export function makeCatalogLookup(tx: Reader, environmentId: number): CatalogLoo
   return {
     place: "in this environment",
     formatRemedy: (kind) => `create it in the dashboard or with relay catalog set ${kind}`,
-    findCollection: once(async (name) => {
+    findCollection: once(async (name: string) => {
       const row = await findCollection(tx, environmentId, name);
       return row === null ? null : { name, kind: row.kind, fields: listFields(row) };
     }),
-    listCollections: () => listed(""),
-    hasEntitlement: once(async (name) => (await findEntitlement(tx, environmentId, name)) !== null),
+    listNames: once(listNames),
+    hasEntitlement: once(async (name: string) => (await findEntitlement(tx, environmentId, name)) !== null),
     findItem: (kind, name) => items[kind](name),
-    listWriters: once((collection) => listRelays(WRITES, collection)),
-    listWatchers: once((collection) => listRelays(WATCHES, collection)),
+    listWriters: once((collection: string) => listRelays(WRITES, collection)),
+    listWatchers: once((collection: string) => listRelays(WATCHES, collection)),
     async listSellers() {
       const rest = `WHERE environment_id = $environmentId AND ${SELLS} ORDER BY name LIMIT ${MAX_NAMES}`;
       return (await SELLER.all(tx, rest, { environmentId })).map(({ definition }) => definition);
@@ -96,8 +107,10 @@ export function makeCatalogLookup(tx: Reader, environmentId: number): CatalogLoo
 }
 
 /** Calls `find` once for each name. */
-function once<Found>(find: (name: string) => Promise<Found>): (name: string) => Promise<Found> {
-  const known = new Map<string, Promise<Found>>();
+function once<Name extends string, Found>(
+  find: (name: Name) => Promise<Found>,
+): (name: Name) => Promise<Found> {
+  const known = new Map<Name, Promise<Found>>();
   return (name) => {
     const found = known.get(name) ?? find(name);
     known.set(name, found);
@@ -112,6 +125,8 @@ export const missingThing = Type.Object({
   name: Type.String(),
   /** True if the item exists and is only not sold through this relay. */
   there: Type.Boolean(),
+  /** The existing name that is probably meant; null if none is near. */
+  near: textOrNull,
 });
 export type MissingThing = Static<typeof missingThing>;
 
@@ -123,7 +138,8 @@ export async function listMissing(lookup: CatalogLookup, definition: Definition)
     if (there && (!reference.sells || (await findSeller(lookup, reference)) === definition.name)) continue;
     const kind = kindOf(reference);
     const name = kind === "access" ? reference.name.slice(ACCESS.length) : reference.name;
-    missing.set(`${kind} ${name}`, { kind, name, there });
+    const near = there ? null : await findNear(lookup, reference);
+    missing.set(`${kind} ${name}`, { kind, name, there, near });
   }
   return [...missing.values()];
 }
@@ -134,13 +150,41 @@ function kindOf({ kind, name }: Pick<Reference, "kind" | "name">): MissingThing[
   return name.startsWith(ACCESS) ? "access" : "product";
 }
 
+/** Finds the existing name that a missing one probably means, in the form of the reference but without the prefix of an access slug. */
+async function findNear(lookup: CatalogLookup, { kind, name }: Reference): Promise<string | null> {
+  if (kind !== "entitlement") return findNearestName(name, await lookup.listNames(kind));
+  if (name.startsWith(ACCESS))
+    return findNearestName(name.slice(ACCESS.length), await lookup.listNames("access"));
+  return findNearestName(name, [...(await lookup.listNames("product")), ...(await lookup.listNames("plan"))]);
+}
+
+/** Formats that an item is missing, and the name that is probably meant. `still`: an event already failed because of it. */
+export function formatMissing(
+  { kind, name, near }: Pick<MissingThing, "kind" | "name" | "near">,
+  still = false,
+): string {
+  const what = `There is ${still ? "still " : ""}no ${kind === "access" ? "access slug" : kind} ${name}.`;
+  return near === null ? what : `${what} Did you mean ${near}?`;
+}
+
+/** Lists the catalog items that a definition names, as targets of the audit log. */
+export function listCatalogTargets(definition: Definition): string[] {
+  const { trigger } = definition;
+  const watched = trigger.kind === "data_change" ? [`collection:${trigger.collection}`] : [];
+  const named = listReferences(definition).flatMap(({ kind, name }) => {
+    if (kind !== "entitlement") return [`${kind}:${name}`];
+    return name.startsWith(ACCESS) ? [name, "access"] : [`product:${name}`, `plan:${name}`];
+  });
+  return [...new Set([...watched, ...named])];
+}
+
 /** Lists a warning for each name that is missing or sold elsewhere. */
 export async function listMissingWarnings(lookup: CatalogLookup, definition: Definition): Promise<Warning[]> {
   const warnings: Warning[] = [];
   for (const reference of listReferences(definition)) {
     const { kind, name, field, sells } = reference;
     if (!(await exists(lookup, reference))) {
-      const near = kind === "collection" ? findNearestName(name, await lookup.listCollections()) : null;
+      const near = await findNear(lookup, reference);
       const meant = near === null ? "" : ` (did you mean ${near}?)`;
       const message = `\`${field}\`: there is no ${formatReference(reference)} ${lookup.place} yet${meant}; ${lookup.formatRemedy(kindOf(reference))} before the first event, or that event becomes dead.`;
       warnings.push({ code: "reference_missing", field, message });

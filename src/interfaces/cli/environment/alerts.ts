@@ -12,9 +12,9 @@ import { wholeId } from "../terminal/id-suffix.ts";
 import { LIMIT, SINCE } from "../terminal/listing.ts";
 import { sayList } from "../terminal/terminal.ts";
 
-/** Formats what happened and what to do. */
-function formatWhat({ message, todo }: Pick<AlertView, "message" | "todo">): string {
-  return todo === null ? message : `${message} ${todo}`;
+/** Formats the hints, what happened and what to do. A server of an earlier version sends no hints. */
+function formatWhat({ hints = [], message, todo }: Pick<AlertView, "hints" | "message" | "todo">): string {
+  return [...hints, message, ...(todo === null ? [] : [todo])].join(" ");
 }
 
 export const problemsList: Command = {

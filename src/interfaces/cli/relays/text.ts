@@ -78,10 +78,13 @@ function sayOrigin({ origin: { kind, promotedFrom } }: RelayView): string {
   return kind === "file" ? "from its file" : "saved";
 }
 
-/** Formats the health word, and for a problem the reason and the advice. */
-function sayHealth({ word, message, todo, code }: HealthView): string {
+/** Formats the health word, and for a problem the change before it, the reason and the advice. */
+function sayHealth({ word, message, todo, code, change }: HealthView): string {
   if (todo === null) return `${word}: ${message}`;
-  return code === null ? `${word}: ${message} ${todo}` : `${word} (${code}): ${message} ${todo}`;
+  if (code === null) return `${word}: ${message} ${todo}`;
+  // A server of an earlier version sends no change.
+  const changed = change == null ? "" : `${change.message} ${change.todo} `;
+  return `${word} (${code}): ${changed}${message} ${todo}`;
 }
 
 /** Formats the funnel of a relay: a line for each step, with the requests that stopped there below it. */

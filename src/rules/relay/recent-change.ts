@@ -1,0 +1,300 @@
+/**
+ * Finds the change that was made shortly before a trouble began, such as a new version of a definition, and how to undo it. Home, alerts, alert mail
+ * and relay doctor name it first, because the undo is usually the remedy.
+ */
+import { type Static, Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
+import type { ProblemCode } from "../../base/code/problem-code.ts";
+import type { ResultCode } from "../../base/code/result-code.ts";
+import { MINUTE_MS } from "../../base/limit.ts";
+import { oneOf, orNull, textOrNull, time } from "../../base/schema.ts";
+import { findAlertBegin } from "../../platform/audit/alert.ts";
+import { listNewestChanges, type TargetChange } from "../../platform/audit/audit.ts";
+import type { AuditAction } from "../../platform/audit/audit-action.ts";
+import { findRaisedAt } from "../../platform/audit/problem.ts";
+import { findSenderDomain } from "../../platform/mail/sender-domain.ts";
+import type { Reader } from "../../store/port.ts";
+import { findRelay, type RelayRow, relayTarget } from "./relay.ts";
+import { formatMissing, listCatalogTargets, listMissing, makeCatalogLookup } from "./relay-reference.ts";
+
+/** The longest time between a change and the trouble that it can explain. */
+const WINDOW_MS = 30 * MINUTE_MS;
+
+export const recentChangeView = Type.Object({
+  kind: oneOf([
+    "definition",
+    "secret",
+    "collection",
+    "product",
+    "plan",
+    "access",
+    "mail",
+    "processor",
+    "sender_domain",
+  ]),
+  /** The name of the changed relay or catalog item, or the sender domain; null for settings. */
+  name: textOrNull,
+  /** True if the item was deleted. */
+  deleted: Type.Boolean(),
+  /** The version of the definition before the change; null for another change. */
+  restores: orNull(Type.Integer()),
+  at: time,
+  /** The change in a sentence: who, what and when. */
+  message: Type.String(),
+  /** How to undo it, in a sentence. */
+  todo: Type.String(),
+});
+export type RecentChange = Static<typeof recentChangeView>;
+
+type Source = "relay" | "catalog" | "mail" | "processor";
+
+/** The changes that can cause a trouble. A code that is not listed has a cause outside, or a cause that its message names. */
+const SOURCES: Partial<Record<ProblemCode | ResultCode, readonly Source[]>> = {
+  relay_failed: ["relay", "catalog", "mail"],
+  relay_failing: ["relay", "catalog", "mail"],
+  relay_refusing: ["relay", "processor"],
+  never_verified: ["relay"],
+  secret_missing: ["relay", "processor"],
+  relay_ignoring: ["relay"],
+  relay_nobody: ["relay"],
+  sale_nobody: ["relay"],
+  relay_misfit: ["relay", "catalog"],
+  sender_domain_required: ["mail"],
+  alerts_unmailed: ["mail"],
+  codes_unmailed: ["mail"],
+};
+
+const ACTIONS = [
+  "relay.updated",
+  "relay.secret_changed",
+  "relay.signing_secret_changed",
+  "collection.changed",
+  "collection.deleted",
+  "product.changed",
+  "product.deleted",
+  "plan.changed",
+  "plan.deleted",
+  "access.changed",
+  "access.deleted",
+  "settings.changed",
+  "sender_domain.changed",
+] as const satisfies readonly AuditAction[];
+
+/** The subject of a problem, an alert or an attention item. */
+interface Trouble {
+  code: string;
+  target: string;
+  /** The time when it began, for a trouble without an alert or a problem. */
+  sinceMs: number;
+}
+
+export async function findRecentChange(
+  tx: Reader,
+  environmentId: number,
+  { code, target, sinceMs }: Trouble,
+): Promise<RecentChange | null> {
+  const sources = SOURCES[code as ProblemCode] ?? [];
+  if (sources.length === 0) return null;
+  const relay = await findRelayOf(tx, environmentId, target);
+  const targets = await listChangeTargets(tx, environmentId, sources, relay);
+  if (targets.length === 0) return null;
+  const untilMs = await findBegin(tx, environmentId, { code, target, sinceMs });
+  const period = { targets, actions: ACTIONS, fromMs: untilMs - WINDOW_MS, untilMs };
+  const changes = await listNewestChanges(tx, environmentId, period);
+  const fits = changes.filter(
+    ({ target: changed, ...section }) => changed !== SETTINGS || isAbout(section, sources),
+  );
+  // A change of the relay or of an item that it names explains more than a change of the environment.
+  const [change] = [...fits.filter((one) => !isOfEnvironment(one)), ...fits];
+  return change === undefined ? null : viewChange(change);
+}
+
+const RELAY_PREFIX = relayTarget("");
+const SETTINGS = "settings";
+const DOMAIN = "sender_domain:";
+
+function isOfEnvironment({ target }: TargetChange): boolean {
+  return target === SETTINGS || target.startsWith(DOMAIN);
+}
+
+/** Reports whether a change of the settings changed a section that can cause the trouble. */
+function isAbout(
+  { mail, processor }: Pick<TargetChange, "mail" | "processor">,
+  sources: readonly Source[],
+): boolean {
+  return (mail !== null && sources.includes("mail")) || (processor !== null && sources.includes("processor"));
+}
+
+/** Lists the targets, in the form of the audit log, whose changes can cause the trouble. */
+async function listChangeTargets(
+  tx: Reader,
+  environmentId: number,
+  sources: readonly Source[],
+  relay: RelayRow | null,
+): Promise<string[]> {
+  const targets: string[] = [];
+  if (relay !== null && sources.includes("relay")) targets.push(relayTarget(relay.name));
+  if (relay !== null && sources.includes("catalog")) targets.push(...listCatalogTargets(relay.definition));
+  const mails = relay === null || relay.definition.actions.some(({ type }) => type === "email_person");
+  if (sources.includes("mail") && mails) {
+    const domain = await findSenderDomain(tx, environmentId);
+    targets.push(SETTINGS, ...(domain === null ? [] : [`${DOMAIN}${domain.domain}`]));
+  }
+  if (sources.includes("processor") && relay?.secretKind === "processor") targets.push(SETTINGS);
+  return targets;
+}
+
+async function findRelayOf(tx: Reader, environmentId: number, target: string): Promise<RelayRow | null> {
+  return target.startsWith(RELAY_PREFIX)
+    ? await findRelay(tx, environmentId, target.slice(RELAY_PREFIX.length))
+    : null;
+}
+
+/** Finds when the trouble began: when its alert, its problem or its streak began, whichever is the earliest. */
+async function findBegin(
+  tx: Reader,
+  environmentId: number,
+  { code, target, sinceMs }: Trouble,
+): Promise<number> {
+  const key = { environmentId, code, target };
+  const known = [
+    await findAlertBegin(tx, key),
+    await findRaisedAt(tx, key),
+    await findStreakBegin(tx, environmentId, code, target),
+  ].filter((one) => one !== null);
+  return known.length === 0 ? sinceMs : Math.min(...known);
+}
+
+/** Finds when the streak of a relay's problem began, which is before it was raised. Returns null where no row says it. */
+export async function findStreakBegin(
+  tx: Reader,
+  environmentId: number,
+  code: string,
+  target: string,
+): Promise<number | null> {
+  if (!target.startsWith(RELAY_PREFIX)) return null;
+  const streak = code === "relay_failed" ? "relay_failing" : code;
+  const sql = `SELECT CASE WHEN $streak IN ('relay_refusing', 'never_verified') THEN refused_since ELSE CAST(streaks ->> ('$.runs.' || $streak || '.since') AS INTEGER) END AS since
+    FROM relay WHERE environment_id = $environmentId AND name = $relay`;
+  const relay = target.slice(RELAY_PREFIX.length);
+  return (await tx.get<{ since: number | null }>(sql, { environmentId, streak, relay }))?.since ?? null;
+}
+
+function viewChange({
+  target,
+  action,
+  at,
+  actor,
+  actorName,
+  versionBefore,
+  mail,
+}: TargetChange): RecentChange {
+  const colon = target.indexOf(":");
+  const [noun, name] = colon === -1 ? [target, null] : [target.slice(0, colon), target.slice(colon + 1)];
+  const deleted = action.endsWith(".deleted");
+  const who = describeActor(actor, actorName);
+  const say = (kind: RecentChange["kind"], what: string, todo: string): RecentChange => ({
+    kind,
+    name,
+    deleted,
+    restores: null,
+    at: toIso(at),
+    message: `${who} ${what} at ${toIso(at)}, shortly before this problem began.`,
+    todo,
+  });
+  switch (noun) {
+    case "relay":
+      return viewRelayChange(say, action, name ?? "", versionBefore);
+    case "collection":
+    case "product":
+    case "plan": {
+      const verb = deleted ? "deleted" : "changed";
+      const todo = deleted ? "Create it again" : "Change it back";
+      return say(noun, `${verb} the ${noun} ${name}`, `${todo}: \`relay catalog set ${noun}\`.`);
+    }
+    case "access": {
+      const what =
+        name === null
+          ? "changed the access slugs"
+          : `${deleted ? "deleted" : "changed"} the access slug ${name}`;
+      return say(
+        noun,
+        what,
+        `${deleted ? "Create it again" : "Change it back"}: \`relay catalog set access\`.`,
+      );
+    }
+    case "sender_domain":
+      return say(noun, `changed the sender domain ${name}`, "Check the sender domain: `relay domain show`.");
+    default:
+      return mail === null
+        ? say(
+            "processor",
+            "changed the secret of the card processor",
+            "Store the earlier secret again: `relay settings set processorSecret`.",
+          )
+        : say("mail", "changed the mail settings", "Change them back: `relay settings set mail`.");
+  }
+}
+
+function viewRelayChange(
+  say: (kind: RecentChange["kind"], what: string, todo: string) => RecentChange,
+  action: string,
+  name: string,
+  versionBefore: number | null,
+): RecentChange {
+  if (action === "relay.secret_changed")
+    return say(
+      "secret",
+      `changed the secret of ${name}`,
+      `Store the secret that the sender uses: \`relay relays set-secret ${name}\`.`,
+    );
+  if (action === "relay.signing_secret_changed")
+    return say(
+      "secret",
+      `changed the signing secret of ${name}`,
+      `Give the new signing secret to the receiver, or create another: \`relay relays rotate-secret ${name} --signing\`.`,
+    );
+  const restores = Number(versionBefore);
+  const todo = `Restore version ${restores}: \`relay relays restore ${name} --to ${restores}\`.`;
+  return { ...say("definition", `saved version ${restores + 1} of ${name}`, todo), restores };
+}
+
+/** Returns the actor of the audit log as a person names it. */
+function describeActor(actor: string, name: string | null): string {
+  if (actor.startsWith("owner:")) return actor.slice("owner:".length);
+  if (actor.startsWith("key:")) return name === null ? "A key that is deleted" : `The key ${name}`;
+  return actor === "command line" ? "The command line" : actor;
+}
+
+/** The most troubles of one list that are looked into. */
+const MAX_HINTED = 20;
+
+/** Lists the hints of several open troubles. Later ones of a long list get none. */
+export async function listHints(
+  tx: Reader,
+  environmentId: number,
+  troubles: readonly Trouble[],
+): Promise<string[][]> {
+  const known = new Map<string, string[]>();
+  const hints: string[][] = [];
+  for (const trouble of troubles) {
+    const key = `${trouble.code} ${trouble.target}`;
+    const found =
+      known.get(key) ?? (known.size < MAX_HINTED ? await findHints(tx, environmentId, trouble) : []);
+    known.set(key, found);
+    hints.push(found);
+  }
+  return hints;
+}
+
+/** Finds what every command and mail says before the message of an open trouble: the change before it, and the names that were probably meant. */
+export async function findHints(tx: Reader, environmentId: number, trouble: Trouble): Promise<string[]> {
+  const { code, target } = trouble;
+  const change = await findRecentChange(tx, environmentId, trouble);
+  const changed = change === null ? [] : [`${change.message} ${change.todo}`];
+  if (code !== "relay_failed") return changed;
+  const relay = await findRelayOf(tx, environmentId, target);
+  const missing =
+    relay === null ? [] : await listMissing(makeCatalogLookup(tx, environmentId), relay.definition);
+  return [...changed, ...missing.filter(({ near }) => near !== null).map((thing) => formatMissing(thing))];
+}

@@ -1,0 +1,67 @@
+/** The change that was made shortly before a problem began, and the link that undoes it or opens the page where the user can change it back. */
+import type { RecentChange } from "../../src/rules/relay/recent-change.ts";
+import { writeQuery } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { type Place, pagePath } from "../base/place.ts";
+import type { WayBack } from "./create-item.ts";
+import { Sentence } from "./sentence.ts";
+
+/** Row of an explanation. */
+export function ChangeRow({ change }: { change: RecentChange }): View {
+  return html`<div><dt>Just changed</dt><dd><${Sentence} text=${change.message} /></dd></div>`;
+}
+
+interface Props {
+  place: Place;
+  change: RecentChange;
+  /** Relay with the problem; null if the problem concerns no relay. */
+  relay: string | null;
+  /** Page to continue on. */
+  back: WayBack;
+}
+
+export function UndoChange({ place, change, relay, back }: Props): View {
+  const [href, words] = wayOf({ place, change, relay, back });
+  return html`<a class="button primary" href=${href}>${words}</a>`;
+}
+
+function wayOf({
+  place,
+  change: { kind, name, deleted, restores },
+  relay,
+  back,
+}: Props): [href: string, words: string] {
+  const item = deleted ? { new: name, relay, back } : { open: name, relay, back };
+  const words = `${deleted ? "Create" : "Open"} ${kind === "access" ? "access slug" : kind} ${name ?? ""}${deleted ? " again" : ""}…`;
+  const catalog = (tab: string): [string, string] => [
+    pagePath(place, "catalog") + writeQuery({ tab, ...item }),
+    words,
+  ];
+  switch (kind) {
+    case "definition":
+      return [
+        pagePath(place, "relays", name ?? "") + writeQuery({ tab: "history", restore: restores, back }),
+        `Restore version ${restores}…`,
+      ];
+    case "secret":
+      return [pagePath(place, "relays", name ?? "") + writeQuery({ tab: "secrets" }), "Open its secrets"];
+    case "product":
+      return catalog("");
+    case "plan":
+      return catalog("plans");
+    case "access":
+      return name === null
+        ? [pagePath(place, "catalog") + writeQuery({ tab: "access" }), "Open the access slugs"]
+        : catalog("access");
+    case "collection":
+      return deleted
+        ? [pagePath(place, "records") + writeQuery(item), words]
+        : [pagePath(place, "records", name ?? ""), words];
+    case "mail":
+      return [pagePath(place, "mail") + writeQuery({ tab: "server" }), "Open the mail server"];
+    case "sender_domain":
+      return [pagePath(place, "mail") + writeQuery({ tab: "domain" }), "Open the sender domain"];
+    case "processor":
+      return [pagePath(place, "settings"), "Open the processor secret"];
+  }
+}
