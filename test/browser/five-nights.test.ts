@@ -1,15 +1,18 @@
 /**
- * Tests five incidents at three in the morning with a new user. After sign-in, the first screen shows the environment, the relay, the start, the
+ * Tests six incidents at three in the morning with a new user. After sign-in, the first screen shows the environment, the relay, the start, the
  * cause, and whether it persists. The user must fix the cause and recover the events in at most six clicks.
  */
 import { expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { shoot } from "../kit/browser-shots.ts";
 import { type DashboardVisit, openDashboardVisit } from "../kit/dashboard-visit.ts";
 import { CALL, putEvents, WRITE } from "../kit/event-flow.ts";
 import { FakeCaller, OK } from "../kit/fake-caller.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
 
 const MOST_CLICKS = 6;
+/** The most clicks from the cause on the first screen to the recovered events, if an edit shortly before is the cause. */
+const UNDO_CLICKS = 4;
 const CAROL = "carol@example.com";
 const ROTATED = "whsec_TheNewOneOfTheSender0123456789";
 const DOWN = { kind: "answered", ok: false, status: 503, body: "Service Unavailable" } as const;
@@ -181,4 +184,69 @@ test("night five: a relay has been silent since Friday", async () => {
   await visit.running.drain();
   expect(await states(visit)).toEqual({ done: 52 });
   end(visit);
+});
+
+/** Stages an edit that turned the product atlas into atlass, and the sales that died from it. */
+async function misspell(visit: DashboardVisit, sales: number): Promise<void> {
+  const map = { event_id: "id", person_email: "email", payment: "payment" };
+  const sell = (product: string) => receiverDefinition({ map, actions: [{ type: "fulfil_product", product, ref: "{{mapped.payment}}" }] });
+  await must(visit, "PUT", "/products/atlas", {});
+  await must(visit, "POST", "/relays", { definition: sell("atlas"), secret: HOOK_SECRET });
+  await must(visit, "PUT", "/products/atlas", { soldThrough: { kind: "relay", relay: "orders" } });
+  await send(visit, "pi_before");
+  await visit.running.drain();
+  await visit.clock.leap(HOUR_MS);
+  await must(visit, "PUT", "/relays/orders", { definition: sell("atlass"), version: 1 });
+  await visit.clock.leap(2 * MINUTE_MS);
+  for (let sale = 0; sale < sales; sale++) {
+    await send(visit, `pi_${sale}`);
+    await visit.running.drain();
+    await visit.clock.leap(20 * MINUTE_MS);
+  }
+}
+
+/** Replays the dead sales from Home and waits until the item is gone. */
+async function recover(visit: DashboardVisit, sales: number): Promise<void> {
+  const { page } = visit;
+  const needs = page.getByRole("region", { name: "Needs attention" });
+  await needs.getByText("Probably fixed.").waitFor();
+  await visit.click(needs.getByRole("button", { name: `Replay ${sales} events…` }));
+  await visit.click(page.getByRole("dialog").getByRole("button", { name: `Replay ${sales} events` }));
+  await needs.getByRole("heading", { name: /orders: .* dead/ }).waitFor({ state: "detached" });
+  expect(await states(visit)).toEqual({ done: sales + 1 });
+  expect(visit.clicks).toBeLessThanOrEqual(UNDO_CLICKS);
+  end(visit);
+}
+
+test("night six: an edit misspelled a product, and its undo is the first button", async () => {
+  await using visit = await openDashboardVisit(6 * HOUR_MS);
+  const { page } = visit;
+  await misspell(visit, 11);
+  const needs = await visit.signIn();
+  await needs.getByRole("heading", { name: "orders: 11 events are dead" }).waitFor();
+  expect(await needs.innerText()).toMatch(
+    /Just changed\s+The key test saved version 2 of orders at .*, shortly before this problem began\..*There is still no product atlass\. Did you mean atlas\?/s,
+  );
+  expect(await needs.locator(".need-ways .primary").allInnerTexts()).toEqual(["Restore version 1…"]);
+  expect(await needs.locator(".need-ways > .button").allInnerTexts()).toEqual(
+    expect.arrayContaining(["Restore version 1…", "Did you mean atlas?", "Create product atlass…"]),
+  );
+  await shoot(page, "night-undo");
+  await visit.click(needs.getByRole("link", { name: "Restore version 1…" }));
+  await visit.click(page.getByRole("dialog").getByRole("button", { name: "Restore version 1" }));
+  await page.waitForURL(/\/home$/);
+  await recover(visit, 11);
+});
+
+test("night six, fixed in the definition with the name that was meant", async () => {
+  await using visit = await openDashboardVisit(3 * HOUR_MS);
+  const { page } = visit;
+  await misspell(visit, 2);
+  const needs = await visit.signIn();
+  await visit.click(needs.getByRole("link", { name: "Did you mean atlas?" }));
+  await page.getByText("The draft has atlas instead of atlass.").waitFor();
+  await shoot(page, "night-meant");
+  await visit.click(page.getByRole("button", { name: "Save", exact: true }));
+  await page.waitForURL(/\/home$/);
+  await recover(visit, 2);
 });

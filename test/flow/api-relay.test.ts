@@ -64,9 +64,9 @@ runScenarios([
       const call = (method: string, path: string, body?: object) => api.call(`${api.E}${path}`, { method, key: api.keys.dev, body });
       const missing = async () => (await call("GET", "/relays/shop-orders")).json.missing;
       const [book, forum, orders] = [
-        { kind: "product", name: "book", there: false },
-        { kind: "access", name: "forum", there: false },
-        { kind: "collection", name: "orders", there: false },
+        { kind: "product", name: "book", there: false, near: null },
+        { kind: "access", name: "forum", there: false, near: null },
+        { kind: "collection", name: "orders", there: false, near: null },
       ];
       expect(await missing()).toEqual([book, forum, orders]);
       await call("PUT", "/access/forum", {});

@@ -103,6 +103,7 @@ test("a dead event's page agrees with Home, shows the URL's response, and never 
     message: "None of its events ran since. Read the response on the event's page, and fix the cause at the receiver. Then replay the event.",
     since: null,
     missing: null,
+    change: null,
   });
   expect(await need("relay_failed")).toMatchObject({ newest: { event: dead, reason: "http_error", status: 410, person: null } });
   const [{ id = 0 } = {}] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'development'");

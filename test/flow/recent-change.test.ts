@@ -39,7 +39,7 @@ async function fail(id: string, afterMs = 2 * MINUTE): Promise<void> {
 }
 
 async function readNeeds() {
-  return (await running.api("GET", "/overview")).body.needs as { code: string; change: unknown; dead: unknown }[];
+  return (await running.api("GET", "/overview")).body.needs as { code: string; change: object | null; newest: { event: string } | null }[];
 }
 
 const AT = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
@@ -163,7 +163,9 @@ describe("an item names the change shortly before it and the name that was proba
     const [need] = await readNeeds();
     expect(need).toMatchObject({ code: "relay_failed", change, ...(missing === undefined ? {} : { dead: { cause: { stands: "yes", missing } } }) });
     const { health } = (await running.api("GET", "/relays/orders")).body;
-    expect(health.change).toEqual(need?.change as object);
+    expect(health.change).toEqual(need?.change as never);
+    const newest = need?.newest?.event;
+    expect((await running.api("GET", `/events/${newest}/cause`)).body.cause.change).toEqual(need?.change as never);
   });
 });
 

@@ -18,7 +18,7 @@ export function Explanation({
   next?: string | null;
   /** Change shortly before, which is shown first. */
   change?: RecentChange | null;
-  /** What to look at first, in sentences. */
+  /** Sentences to read first. */
   hints?: readonly string[];
 }): View {
   const texts = { "What happened": what, Why: why, "What to do": todo, "What happens next": next };

@@ -40,7 +40,8 @@ function wayOf({
   switch (kind) {
     case "definition":
       return [
-        pagePath(place, "relays", name ?? "") + writeQuery({ tab: "history", restore: restores, back }),
+        pagePath(place, "relays", name ?? "") +
+          writeQuery({ tab: "history", restore: restores, relay: relay ?? name, back }),
         `Restore version ${restores}…`,
       ];
     case "secret":

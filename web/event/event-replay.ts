@@ -4,7 +4,7 @@
  */
 import { useState } from "preact/hooks";
 import type { PlannedAction, ReplayPlan } from "../../src/engine/event/replay-plan.ts";
-import type { EventCause } from "../../src/insight/overview/failure-cause.ts";
+import type { EventCauseView } from "../../src/insight/overview/failure-cause.ts";
 import type { Event, Relay } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
@@ -85,7 +85,7 @@ export function EventReplay({
 
 /** Warns if the cause of the failure still exists, as the event's page does. */
 function StillSo({ place, id }: { place: Place; id: string }): View {
-  const cause = useLoad<{ cause: EventCause | null }>(apiPath(place, "events", id, "cause")).data?.cause;
+  const cause = useLoad<{ cause: EventCauseView | null }>(apiPath(place, "events", id, "cause")).data?.cause;
   if (cause?.stands !== "yes") return null;
   return html`<${Notice} kind="warn">The cause still exists: <${Sentence} text=${cause.message} /> Fix it first, or the event fails again.<//>`;
 }

@@ -1,5 +1,5 @@
 /** Details of an event for its page and its panel: first the reason for its state and the fix, then the attempts and the payload. */
-import type { EventCause } from "../../src/insight/overview/failure-cause.ts";
+import type { EventCauseView } from "../../src/insight/overview/failure-cause.ts";
 import { useHeldAt } from "../alert/hold.ts";
 import type { Event, Relay } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
@@ -11,6 +11,7 @@ import { MakeThing } from "../component/create-item.ts";
 import { MendWay, SAID_STANDS } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { FromBefore, Notice } from "../component/notice.ts";
+import { ChangeRow, UndoChange } from "../component/recent-change.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
@@ -75,8 +76,9 @@ export function EventView({
 }
 
 /** Shows why an event failed or was skipped, and whether that cause still exists. */
-function Why({ why, cause }: { why: string | null; cause: EventCause | null }): View {
+function Why({ why, cause }: { why: string | null; cause: EventCauseView | null }): View {
   return html`<dl class="explanation">
+    ${cause?.change != null && html`<${ChangeRow} change=${cause.change} />`}
     ${why !== null && html`<div><dt>Why</dt><dd><${Sentence} text=${why} /></dd></div>`}
     ${cause !== null && html`<div class="explanation-${cause.stands}"><dt>Now</dt><dd><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></dd></div>`}
   </dl>`;
@@ -97,7 +99,7 @@ function WaysOut({
   event: Event;
   /** Message of its failure. */
   said: string | null;
-  cause: EventCause | null;
+  cause: EventCauseView | null;
   isHeld: boolean;
   isPaused: boolean;
   onEvent: (event: Event) => void;
@@ -107,16 +109,19 @@ function WaysOut({
   const failed = runs.at(-1)?.results.findLast(({ outcome }) => outcome === "failed");
   const waits = state === "queued";
   const isOver = cause?.stands === "no";
+  // A server of an earlier version sends no change.
+  const change = cause?.change ?? null;
   const [code, stop] = [failed?.code ?? event.reason, whyNotReplayed(event)];
   return html`<div class="reason-ways">
     ${state !== "done" && !isOver && code !== null && html`<${MendWay} place=${place} code=${code} status=${failed?.answer?.status} person=${person?.id} relay=${relay.name} />`}
     ${waits && isHeld && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
     ${waits && isPaused && html`<a class="button" href=${pagePath(place, "relays", relay.name)}>Open ${relay.name} to resume it</a>`}
     ${waits && nextAttemptAt !== null && !isHeld && !isPaused && html`<${TryNow} place=${place} id=${id} onEvent=${onEvent} />`}
-    ${cause !== null && cause.missing !== null && html`<${MakeThing} place=${place} thing=${cause.missing} relay=${relay.name} back=${id} />`}
+    ${change !== null && html`<${UndoChange} place=${place} change=${change} relay=${relay.name} back=${id} />`}
+    ${cause !== null && cause.missing !== null && html`<${MakeThing} place=${place} thing=${cause.missing} relay=${relay.name} back=${id} changed=${change !== null} />`}
     <button type="button" class=${isOver ? "primary" : ""} aria-disabled=${String(stop !== null)} title=${stop ?? "r"} onClick=${onReplay}>
       <${Icon} name="replay" size=${14} />Replay</button>
-    <${CommandLine} texts=${[said, cause?.message ?? null, ...event.warnings]} />
+    <${CommandLine} texts=${[change?.todo ?? null, said, cause?.message ?? null, ...event.warnings]} />
   </div>`;
 }
 
@@ -138,10 +143,10 @@ function TryNow({ place, id, onEvent }: { place: Place; id: string; onEvent: (ev
 }
 
 /** Loads whether the cause of a failure still exists. null: there is no failure, or the answer is still loading. */
-function useCause(place: Place, { id, state }: Event): EventCause | null {
+function useCause(place: Place, { id, state }: Event): EventCauseView | null {
   const isUnhappy = state === "failed" || state === "dead";
   const path = isUnhappy ? apiPath(place, "events", id, "cause") : null;
-  return useLoad<{ cause: EventCause | null }>(path, CAUSE_REFRESH_MS).data?.cause ?? null;
+  return useLoad<{ cause: EventCauseView | null }>(path, CAUSE_REFRESH_MS).data?.cause ?? null;
 }
 
 function Facts({ place, event, relay }: { place: Place; event: Event; relay: Relay | undefined }): View {

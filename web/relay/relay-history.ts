@@ -8,9 +8,10 @@ import { call, RawJson, sentenceOf } from "../base/api.ts";
 import { writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { put } from "../base/loaded.ts";
-import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { apiPath, type Place } from "../base/place.ts";
 import { navigate, setQuery, useRoute } from "../base/route.ts";
 import { useList } from "../base/use-list.ts";
+import { afterMaking } from "../component/create-item.ts";
 import { Dialog } from "../component/dialog.ts";
 import { FromBefore, Notice, Skeleton } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
@@ -53,13 +54,13 @@ export function RelayHistory({ place, relay, onSaved }: Props): View {
   const restoring = chosen ?? linked;
   const close = (): void => {
     setChosen(null);
-    if (linked !== null) setQuery({ restore: "", back: "" });
+    if (linked !== null) setQuery({ restore: "", relay: "", back: "" });
   };
   const done = (saved: SavedRelay): void => {
     onSaved(saved);
     // A user who came from a problem continues with the events that it left.
-    if (linked === null) return;
-    navigate(query.get("back") === "home" ? pagePath(place, "home") : pagePath(place, "relays", relay.name));
+    const next = linked === null ? null : afterMaking(place, query);
+    if (next !== null) navigate(next);
   };
   return html`<section class="block" aria-label="History">
     ${error !== null && html`<${FromBefore} error=${error} />`}

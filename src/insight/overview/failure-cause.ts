@@ -11,6 +11,7 @@ import { EVENT, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "../../engin
 import { RUN_RESULTS } from "../../engine/event/run.ts";
 import { listOpenProblemsOfTarget } from "../../platform/audit/problem.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
+import { findRecentChange, recentChangeView } from "../../rules/relay/recent-change.ts";
 import { findRelay, type RelayRow, relayTarget } from "../../rules/relay/relay.ts";
 import {
   formatMissing,
@@ -41,6 +42,10 @@ export const causeView = Type.Object({
 });
 export type EventCause = Static<typeof causeView>;
 
+/** The cause of one event's failure, with the change that was made shortly before the failures of its relay began. */
+export const eventCauseView = Type.Object({ ...causeView.properties, change: orNull(recentChangeView) });
+export type EventCauseView = Static<typeof eventCauseView>;
+
 /** `type` is the action's; null where the event ended before any action ran. `status` is the HTTP status that a called URL answered. */
 export const failureView = Type.Object({
   type: orNull(Type.String()),
@@ -55,7 +60,7 @@ export async function evaluateEventCause(
   tx: Reader,
   environmentId: number,
   id: string,
-): Promise<EventCause | null> {
+): Promise<EventCauseView | null> {
   const seq = await findEventSeq(tx, environmentId, id);
   const stored = await tx.get<{ relay: string; expunged: number }>(EVALUATED_EVENT, seq);
   if (seq === null || stored === null) throw refuseUnknownEvent(id);
@@ -71,7 +76,12 @@ export async function evaluateEventCause(
   const deadAt = finishedAt ?? createdAt;
   const problems = await listOpenProblemsOfTarget(tx, environmentId, relayTarget(relay));
   const isFailing = problems.some(({ code }) => code === "relay_failing");
-  return await evaluateCause(tx, { environmentId, nameKey, relay, row, person, failure, deadAt, isFailing });
+  const subject = { environmentId, nameKey, relay, row, person, failure, deadAt, isFailing };
+  const cause = await evaluateCause(tx, subject);
+  const trouble = { code: "relay_failed", target: relayTarget(relay), sinceMs: deadAt };
+  const change = cause.stands === "no" ? null : await findRecentChange(tx, environmentId, trouble);
+  // An event that failed before the change did not fail because of it.
+  return { ...cause, change: change !== null && Date.parse(change.at) <= deadAt ? change : null };
 }
 
 /** SQL expression over an event's row that is true if the event was expunged. */

@@ -13,7 +13,7 @@ import { planReplay, replayEvent } from "../../engine/event/replay.ts";
 import { replayPlan } from "../../engine/event/replay-plan.ts";
 import { retryEventNow } from "../../engine/event/retry-now.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../../engine/event/view.ts";
-import { causeView, evaluateEventCause } from "../../insight/overview/failure-cause.ts";
+import { evaluateEventCause, eventCauseView } from "../../insight/overview/failure-cause.ts";
 import type { Store } from "../../store/port.ts";
 import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
@@ -118,8 +118,8 @@ export const eventRoutes = [
     method: "GET",
     path: "/events/:id/cause",
     summary:
-      "Shows whether the cause of a failed or dead event still exists, judged by later runs. The value is null for every other event.",
-    answer: Type.Object({ cause: orNull(causeView) }),
+      "Shows whether the cause of a failed or dead event still exists, judged by later runs, and what changed shortly before. The value is null for every other event.",
+    answer: Type.Object({ cause: orNull(eventCauseView) }),
     read: async (tx, { environmentId, params }) => ({
       cause: await evaluateEventCause(tx, environmentId, params.id),
     }),

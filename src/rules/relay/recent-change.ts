@@ -41,7 +41,7 @@ export const recentChangeView = Type.Object({
   at: time,
   /** The change in a sentence: who, what and when. */
   message: Type.String(),
-  /** How to undo it, in a sentence. */
+  /** The way to undo it, in a sentence. */
   todo: Type.String(),
 });
 export type RecentChange = Static<typeof recentChangeView>;
