@@ -115,6 +115,33 @@ describe("relay sync --live", () => {
     expect([again.code, again.told.split("\n").at(-1)]).toEqual([0, "Nothing to do."]);
   });
 
+  test("does not revert what a teammate brought to production, and --wait waits for another approval", async () => {
+    write(receiver("orders"), receiver("other"));
+    await using first = relay("sync", "--live");
+    await decide(urlIn(await first.line("/approvals/")), "approve");
+    expect(await first.exited).toBe(0);
+    const mine = readFileSync(join(laptop, "service", ".synced.json"), "utf8");
+    write(receiver("orders", "teammate"));
+    await using second = relay("sync", "--live");
+    await decide(urlIn(await second.line("/approvals/")), "approve");
+    expect(await second.exited).toBe(0);
+    // The folder as it was before the teammate's change.
+    writeFileSync(join(laptop, "service", ".synced.json"), mine);
+    write(receiver("orders"));
+    const behind = await runCommand(["sync", "--live"], given());
+    expect([behind.code, behind.told.includes("newer_on_server")]).toEqual([1, true]);
+    expect(behind.told).toContain("The server has a newer version of production of relay orders");
+    write(receiver("orders", "teammate"), receiver("other", "next"));
+    await using waiting = relay("sync", "--live");
+    const url = urlIn(await waiting.line("/approvals/"));
+    await using last = relay("sync", "--live", "--wait");
+    await last.line("Another change of production waits for approval: the command waits until it ends.");
+    await decide(url, "refuse");
+    expect(await waiting.exited).toBe(3);
+    await decide(urlIn(await last.line("/approvals/")), "approve");
+    expect(await last.exited).toBe(0);
+  });
+
   test("with --dry-run requests no approval, and with --prune is a usage error", async () => {
     write(receiver("orders"));
     const dry = await runCommand(["sync", "--live", "--dry-run", "--json"], given());

@@ -156,11 +156,11 @@ describe("relay pull", () => {
     const plan = JSON.parse((await relay("sync", "--dry-run", "--json")).said).entries;
     expect(plan.map(({ name, state }: Any) => `${state} ${name}`)).toEqual([
       "created fresh",
-      "created gone",
+      "behind gone",
       "changed here",
       "unchanged new",
       "unchanged one",
-      "edited three",
+      "conflict three",
       "unchanged two",
       "unchanged notes",
     ]);

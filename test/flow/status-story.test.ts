@@ -99,7 +99,7 @@ test("shows differences between files, development and production, one line each
     ],
     [
       "relay two",
-      "as synced",
+      "behind",
       "edited there",
       "created there",
       /^files\/development: actions\.0\.data\.text; development\/production: actions\.0\.data\.text; /,

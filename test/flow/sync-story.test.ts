@@ -145,7 +145,8 @@ describe("relay sync", () => {
         return answer;
       },
     });
-    expect((await runCommand(["sync"], answers(false))).code).toBe(0);
+    const kept = await runCommand(["sync"], answers(false));
+    expect([kept.code, kept.told.includes("Not replaced: relay one.")]).toEqual([3, true]);
     expect([await names(), await textOf("one")]).toEqual([["one", "two"], "by hand"]);
     expect((await runCommand(["sync"], answers(true))).code).toBe(0);
     expect(await textOf("one")).toBe("by file");
@@ -161,6 +162,7 @@ describe("relay sync", () => {
       write(receiver("one"));
       await sync("--yes");
       await edit(receiver("one", "by hand"));
+      write(receiver("one", "by file"));
       const before = await names();
       const raced = await runCommand(["sync"], {
         ...given(),

@@ -20,6 +20,8 @@ interface Sent {
   catalog?: unknown;
   prune?: boolean;
   replaceEdited?: boolean;
+  base?: unknown;
+  commit?: string;
   plan?: string;
 }
 
@@ -124,6 +126,46 @@ describe("a preview", () => {
       expect([pruned.status, pruned.json.code]).toEqual([400, "invalid_input"]);
       expect(changesBetween(before, await api.snapshot())).toEqual({});
     }
+  });
+});
+
+describe("the folder's base", () => {
+  const COMMIT = "0123456789abcdef0123456789abcdef01234567";
+  const base = (mark: string, changed = false) => [{ kind: "relay", name: "one", mark, changed }];
+
+  test("decides between changed, behind and conflict, and a behind item is applied only with replaceEdited", async () => {
+    await using api = await startApi();
+    await sync(api, { relays: [receiver("one")], catalog: NOTES });
+    const items = async () => (await api.call(`${api.E}/sync/items`, { key: api.keys.dev })).json.items;
+    const [{ mark: old }] = await items();
+    const newer = receiver("one", { when: { event_id: "a" } });
+    expect((await sync(api, { relays: [newer], base: base(old, true), commit: COMMIT })).json.changes).toBe(1);
+    const { entries } = (await plan(api, { relays: [receiver("one")], base: base(old) })).json;
+    const { at, by, ...who } = entries[0].newer;
+    expect([entries[0].state, who]).toEqual(["behind", { byName: "test", how: "synced", commit: COMMIT }]);
+    expect([Date.parse(at), by]).toEqual([api.clock.now(), expect.stringMatching(/^key:/)]);
+    expect(states((await plan(api, { relays: [receiver("one")], base: base(old, true) })).json)).toEqual(["conflict relay:one"]);
+    expect(states((await plan(api, { relays: [receiver("one")], base: [] })).json)).toEqual(["conflict relay:one"]);
+    // A caller that sends no base, such as an earlier version, gets the answer of that version.
+    expect(states((await plan(api, { relays: [receiver("one")] })).json)).toEqual(["changed relay:one"]);
+    const files = { relays: [receiver("one")], base: base(old) };
+    expect((await sync(api, files)).json.changes).toBe(0);
+    expect((await sync(api, { ...files, replaceEdited: true })).json.changes).toBe(1);
+    const [newest] = (await api.call(`${api.E}/relays/one/versions`, { key: api.keys.dev })).json.items;
+    expect([newest.version, newest.commit]).toEqual([3, undefined]);
+  });
+
+  test.each([
+    ["a commit that is no hash", { commit: "main; rm -rf /" }],
+    ["a commit that is too long", { commit: `${COMMIT}${COMMIT}` }],
+    ["a mark that is no hash", { base: base("x") }],
+    ["an unknown kind", { base: [{ kind: "file", name: "x", mark: COMMIT, changed: true }] }],
+    ["a name that is too long", { base: [{ kind: "relay", name: "x".repeat(201), mark: COMMIT, changed: true }] }],
+    ["too many items", { base: Array.from({ length: 2_001 }, (_, at) => ({ kind: "access", name: `a${at}`, mark: COMMIT, changed: true })) }],
+  ])("is refused: %s", async (_what, more) => {
+    await using api = await startApi();
+    const refused = await plan(api, { relays: [], ...more });
+    expect([refused.status, refused.json.code]).toEqual([400, "invalid_input"]);
   });
 });
 

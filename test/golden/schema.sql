@@ -126,7 +126,7 @@ CREATE TABLE approval (
   decided_at INTEGER,
   ended_at INTEGER,
   why TEXT
-) STRICT;
+, source_commit TEXT) STRICT;
 
 CREATE INDEX approval_due ON approval (expires_at) WHERE ended_at IS NULL;
 
@@ -1040,7 +1040,7 @@ CREATE TABLE synced (
   environment_id INTEGER NOT NULL REFERENCES environment (id),
   target TEXT NOT NULL,
   content TEXT NOT NULL,
-  synced_at INTEGER NOT NULL,
+  synced_at INTEGER NOT NULL, source_commit TEXT,
   PRIMARY KEY (environment_id, target)
 ) STRICT, WITHOUT ROWID;
 

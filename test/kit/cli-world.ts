@@ -34,6 +34,7 @@ export async function runCommand(
     confirm: () => Promise.resolve(false),
     untilStopped: () => Promise.resolve(),
     endWithin: () => () => undefined,
+    findCommit: () => Promise.resolve(null),
     openBrowser: () => Promise.resolve(false),
     startService: () => Promise.reject(new Error("This test starts no service.")),
     readManual: () => Promise.resolve(readManual()),

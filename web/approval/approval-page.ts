@@ -5,6 +5,7 @@
 import { useState } from "preact/hooks";
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
 import type { PlanResult } from "../../src/operator/sync/plan.ts";
+import { sayCommit } from "../base/commit-words.ts";
 import { sayCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { pagePath } from "../base/place.ts";
@@ -18,7 +19,7 @@ import { Ago } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
 import { WarningList } from "../component/warning-list.ts";
 import { secretsOf } from "../relay/relay-created.ts";
-import { isCarried, PlanEntryCard, PlanRest } from "./plan-entry.ts";
+import { isCarried, isUnseen, PlanEntryCard, PlanRest } from "./plan-entry.ts";
 
 interface Answer {
   approval: ApprovalView;
@@ -85,7 +86,7 @@ function Asked({
       html`<${Risks} approval=${approval} />
       <h2 class="live-title">${sayCount(shown?.changes ?? 0, "change")} of production</h2>
       <div class="stack">${entries
-        .filter((entry) => isCarried(entry, replaceEdited) || entry.state === "edited")
+        .filter((entry) => isCarried(entry, replaceEdited) || isUnseen(entry))
         .map(
           (entry) =>
             html`<${PlanEntryCard} key=${`${entry.kind}:${entry.name}`} entry=${entry} replaceEdited=${replaceEdited} />`,
@@ -164,7 +165,7 @@ function nameOf(by: string | null): string {
 }
 
 function Facts({ approval }: { approval: ApprovalView }): View {
-  const { askedBy, askedWith, askedFrom, createdAt, source, plan } = approval;
+  const { askedBy, askedWith, askedFrom, sourceCommit, createdAt, source, plan } = approval;
   return html`<dl class="facts">
     <div><dt>Asked by</dt><dd><span>${
       askedWith === null
@@ -174,6 +175,7 @@ function Facts({ approval }: { approval: ApprovalView }): View {
     <div><dt>From address</dt><dd><code>${askedFrom}</code></dd></div>
     <div><dt>When</dt><dd><${Ago} at=${createdAt} /></dd></div>
     <div><dt>Contents</dt><dd>${source === "files" ? "files from the command" : "the definitions in development"}</dd></div>
+    ${sourceCommit !== null && html`<div><dt>Commit</dt><dd><code title=${sourceCommit}>${sayCommit(sourceCommit)}</code></dd></div>`}
     <div><dt>Plan</dt><dd><code title=${plan}>${plan.slice(0, 12)}</code></dd></div>
   </dl>`;
 }

@@ -18,6 +18,8 @@ const WORDS: Readonly<Record<PlanEntry["state"], string>> = {
   created: "New in production",
   changed: "Changed",
   edited: "Edited in production since the last promote",
+  behind: "Newer in production than the files",
+  conflict: "Changed in the files and in production",
   deleted: "Deleted",
   only_there: "Only in production, unchanged",
   unchanged: "Unchanged",
@@ -27,14 +29,23 @@ const WORDS: Readonly<Record<PlanEntry["state"], string>> = {
 /** Reports whether the plan changes the entry. */
 export function isCarried({ state }: PlanEntry, replaceEdited: boolean): boolean {
   return (
-    state === "created" || state === "changed" || state === "deleted" || (state === "edited" && replaceEdited)
+    state === "created" ||
+    state === "changed" ||
+    state === "deleted" ||
+    (replaceEdited && isUnseen({ state }))
   );
+}
+
+/** Reports whether production has a version that the plan's source does not know. */
+export function isUnseen({ state }: Pick<PlanEntry, "state">): boolean {
+  return state === "edited" || state === "behind" || state === "conflict";
 }
 
 export function PlanEntryCard({ entry, replaceEdited }: { entry: PlanEntry; replaceEdited: boolean }): View {
   const { kind, name, state, warnings, refusal, capturedCall } = entry;
-  const words =
-    state === "edited" ? `${WORDS.edited}, ${replaceEdited ? "replaced" : "unchanged"}` : WORDS[state];
+  const words = isUnseen(entry)
+    ? `${WORDS[state]}, ${replaceEdited ? "replaced" : "unchanged"}`
+    : WORDS[state];
   return html`<section class="card plan-entry plan-${state}" aria-label="${kind} ${name}">
     <div class="plan-head"><span class="quiet">${kind}</span><h2><${SafeText} text=${name} /></h2>
       <span class="plan-state">${words}</span></div>

@@ -5,6 +5,7 @@ import type { RelayVersion } from "../../src/rules/relay/relay-version.ts";
 import { sayNamed } from "../audit/words.ts";
 import type { Page, Relay, SavedRelay } from "../base/answer.ts";
 import { call, RawJson, sentenceOf } from "../base/api.ts";
+import { sayCommit } from "../base/commit-words.ts";
 import { writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { put } from "../base/loaded.ts";
@@ -91,15 +92,29 @@ function Version({
   isOpen: boolean;
   onRestore: () => void;
 }): View {
-  const { version, at, actor, actorName, origin, promotedFrom, restores, definition, before, changed } = one;
+  const {
+    version,
+    at,
+    actor,
+    actorName,
+    origin,
+    promotedFrom,
+    commit,
+    restores,
+    definition,
+    before,
+    changed,
+  } = one;
   const from =
     promotedFrom !== undefined ? `, promoted from ${promotedFrom}` : origin === "file" ? ", from a file" : "";
+  const ofCommit =
+    commit === undefined ? "" : html` of commit <code title=${commit}>${sayCommit(commit)}</code>`;
   return html`<li class="relay-version" aria-label="Version ${version}">
     <div class="version-head">
       <h2><button type="button" class="version-name" aria-expanded=${isOpen}
         onClick=${() => setQuery({ version: isOpen ? "none" : String(version) })}>Version ${version}</button></h2>
       ${isNow && html`<span class="version-now">in force</span>`}
-      <span class="quiet">${sayNamed(actor, actorName)}${from} · <${Ago} at=${at} /></span>
+      <span class="quiet">${sayNamed(actor, actorName)}${from}${ofCommit} · <${Ago} at=${at} /></span>
       ${!isNow && html`<button type="button" class="small" aria-label="Restore version ${version}…" onClick=${onRestore}>Restore…</button>`}
     </div>
     <p class="version-changed">${sayChanged(restores, before === null, changed)}</p>

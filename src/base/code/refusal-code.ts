@@ -453,6 +453,12 @@ export const REFUSALS = {
     why: "The command cannot ask you, because it does not run in a terminal.",
     todo: "Run `relay pull`, which writes the edits to the files. Or run `relay sync` with `--yes`, which replaces the edits and deletes nothing.",
   },
+  newer_on_server: {
+    status: 409,
+    what: "The sync would replace a newer version on the server that the folder has not seen.",
+    why: "A teammate or CI synced the item or deleted it after this folder last synced or pulled.",
+    todo: "Run `relay pull`, which writes the newer version to the files. With `--yes`, `relay sync` replaces the newer version with the file.",
+  },
   not_confirmed: {
     status: 409,
     what: "The command needs your confirmation, and changed nothing.",

@@ -75,6 +75,7 @@ export const approvalRoutes = [
         shown: viewPlan({ ...told, warnings: [...warnings, ...told.warnings] }, told.read.entries),
         askedWith: key?.kind === "key" ? `${key.key.name} (${key.key.hint})` : null,
         askedFrom: source,
+        sourceCommit: sent?.commit ?? null,
       };
       const change = { environmentId: target.id, by, nowMs };
       const row = await deps.store.write(call.origin, (tx) => requestApproval(tx, change, asked));
@@ -85,17 +86,21 @@ export const approvalRoutes = [
     method: "GET",
     path: "/approvals",
     summary: "Lists the approvals that wait for an owner, newest first, without their plans.",
-    answer: Type.Object({ approvals: Type.Array(approvalView) }),
+    answer: Type.Object({
+      approvals: Type.Array(approvalView),
+      others: Type.Integer({ description: "the approvals of other callers, which a key does not see" }),
+    }),
     async handle(call) {
       const { deps } = call;
       const target = await findTarget(call, { to: "production" });
       const rows = await deps.store.read((tx) => listOpenApprovals(tx, target.id));
       // A key must not see requests of other callers.
-      const alive = rows.filter(
-        (row) =>
-          deps.approvals.remainingMs(row) > 0 && (call.actor.kind === "owner" || row.askedBy === call.by),
-      );
-      return { approvals: alive.map((row) => view(call, row, target)) };
+      const alive = rows.filter((row) => deps.approvals.remainingMs(row) > 0);
+      const shown = alive.filter((row) => call.actor.kind === "owner" || row.askedBy === call.by);
+      return {
+        approvals: shown.map((row) => view(call, row, target)),
+        others: alive.length - shown.length,
+      };
     },
   }),
   callerRoute({

@@ -6,20 +6,27 @@ import { type Static, Type } from "typebox";
 import { isJsonObject, type Json, writeJson } from "../../base/json.ts";
 import { MAX_PROBLEMS } from "../../base/limit.ts";
 import { capProblems, type Problem, Refusal, refuseDefinition, type Warning } from "../../base/refusal.ts";
-import { fields, orNull } from "../../base/schema.ts";
+import { fields, oneOf, orNull } from "../../base/schema.ts";
 import { placeProblems } from "../../base/shape.ts";
 import { utf8Bytes } from "../../base/text.ts";
 import type { SentFiles } from "../../operator/sync/approval.ts";
 import { checkCatalog } from "../../operator/sync/catalog-file.ts";
+import { SYNC_ITEM_KINDS } from "../../operator/sync/deployed-state.ts";
 import { readEnvironmentFiles, requireSyncSize } from "../../operator/sync/environment-files.ts";
 import { appliedView, type Files, type PlanResult, planView } from "../../operator/sync/plan.ts";
 import { applyPlan, previewPlan } from "../../operator/sync/plan-apply.ts";
+import { MAX_SEEN_ITEMS, type SeenItem } from "../../operator/sync/side-comparison.ts";
+import { syncTarget } from "../../operator/sync/synced.ts";
 import { type Environment, requireEnvironment } from "../../platform/account/environment.ts";
 import { type Checked, checkDefinition } from "../../rules/relay/definition.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute } from "../http/route.ts";
 import { relayContext, settleBefore } from "./relay.ts";
+
+const MAX_NAME_CHARS = 200;
+/** The longest commit: a SHA-256 in hex, and `-dirty`. */
+const MAX_COMMIT_CHARS = 70;
 
 /** The files to sync, and the target environment. */
 export const wanted = {
@@ -40,6 +47,28 @@ export const wanted = {
   replaceEdited: Type.Optional(
     Type.Boolean({
       description: "also replace items that were created or edited in the dashboard since the last sync",
+    }),
+  ),
+  base: Type.Optional(
+    Type.Array(
+      fields({
+        kind: oneOf(SYNC_ITEM_KINDS),
+        name: Type.String({ maxLength: MAX_NAME_CHARS }),
+        mark: Type.String({ pattern: "^[0-9a-f]{40}$", maxLength: 40 }),
+        changed: Type.Boolean(),
+      }),
+      {
+        maxItems: MAX_SEEN_ITEMS,
+        description:
+          "what the folder last saw of the environment: the mark of each item's content, and whether the file differs from it. An item that changed there since is replaced only with replaceEdited. Without it, an item counts as known if it is as the last sync brought it.",
+      },
+    ),
+  ),
+  commit: Type.Optional(
+    Type.String({
+      pattern: "^([0-9a-f]{40}|[0-9a-f]{64})(-dirty)?$",
+      maxLength: MAX_COMMIT_CHARS,
+      description: "the git commit of the folder; -dirty: the folder has changes that are in no commit",
     }),
   ),
   from: Type.Optional(
@@ -139,7 +168,7 @@ export async function tellWanted(call: WantedCall, target: Environment, body: Wa
 /** Reads the files to sync: those in the body, or the current state of development. */
 async function readWanted(
   { deps, environment, nowMs }: WantedCall,
-  { relays, catalog = null, prune = false, from }: Wanted,
+  { relays, catalog = null, prune = false, base, commit, from }: Wanted,
 ): Promise<{ files: Files; warnings: Warning[]; sent: SentFiles | null }> {
   if ((from === undefined) === (relays === undefined))
     throw new Refusal(
@@ -150,13 +179,18 @@ async function readWanted(
     const source = await deps.store.read((tx) => requireEnvironment(tx, environment.appId, "development"));
     return { files: await readEnvironmentFiles(deps.store, source, nowMs), warnings: [], sent: null };
   }
-  const sent = { relays: relays as Json[], catalog: catalog as Json };
+  const sent = {
+    relays: relays as Json[],
+    catalog: catalog as Json,
+    ...(base === undefined ? {} : { base }),
+    ...(commit === undefined ? {} : { commit }),
+  };
   return { ...(await readSent(sent, prune, nowMs)), sent };
 }
 
 /** Checks every file of the set like a save. Refuses with `invalid_definition` and every problem. */
 export async function readSent(
-  { relays, catalog }: SentFiles,
+  { relays, catalog, base, commit }: SentFiles,
   prune: boolean,
   nowMs: number,
 ): Promise<{ files: Files; warnings: Warning[] }> {
@@ -181,6 +215,15 @@ export async function readSent(
   if (read !== null && "problems" in read) problems.push(...placeProblems("catalog", read.problems));
   if (problems.length > 0 || (read !== null && "problems" in read))
     throw refuseDefinition(capProblems(problems, "The set"));
-  const files = { relays: [...checkeds.values()], catalog: read?.catalog ?? null, prune, source: null };
+  const seen =
+    base === undefined ? null : new Map(base.map((one): [string, SeenItem] => [syncTarget(one), one]));
+  const files = {
+    relays: [...checkeds.values()],
+    catalog: read?.catalog ?? null,
+    prune,
+    seen,
+    commit: commit ?? null,
+    source: null,
+  };
   return { files, warnings: read?.warnings ?? [] };
 }

@@ -17,6 +17,7 @@ import type { ProjectFolder } from "../../operator/sync/local-sync.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { Store } from "../../store/port.ts";
 import type { Docs } from "../docs/docs.ts";
+import { findCommit } from "./sync/git-commit.ts";
 import { findPager, isLong, runPager } from "./terminal/pager.ts";
 import { keepPaint, readScreen, type Screen } from "./terminal/screen.ts";
 import { cutTo } from "./terminal/table.ts";
@@ -86,6 +87,8 @@ export interface World {
   untilStopped(over?: AbortSignal): Promise<void>;
   /** Gives the process this much time to end by itself. After that it prints the reason and exits with 1. The returned function removes the limit. */
   endWithin(ms: number, why: string): () => void;
+  /** Finds the git commit of a folder. `-dirty` follows it if the folder has changes that are in no commit. Null: there is none. */
+  findCommit(folder: string): Promise<string | null>;
   /**
    * Opens a link in the user's browser. A one-time link is opened through a page in this folder of the user, and null means that the link is
    * no secret. Resolves to true if a program opened it.
@@ -151,6 +154,7 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
         process.exit(1);
       });
     },
+    findCommit,
     openBrowser,
   };
 }

@@ -21,7 +21,9 @@ import {
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
+import type { SyncItem } from "./deployed-state.ts";
 import { type Entry, entryView, isChange, type PlanResult } from "./plan.ts";
+import type { SeenItem } from "./side-comparison.ts";
 
 const STATES = ["pending", "approved", "done", "denied", "withdrawn", "void", "expired"] as const;
 type State = (typeof STATES)[number];
@@ -43,6 +45,10 @@ type ShownPlan = Static<typeof shownPlanView>;
 export interface SentFiles {
   relays: readonly Json[];
   catalog: Json;
+  /** What the folder last saw of the environment; absent: nothing. */
+  base?: readonly (SyncItem & SeenItem)[];
+  /** The git commit of the folder. */
+  commit?: string;
 }
 
 const APPROVAL = defineTable({
@@ -63,6 +69,8 @@ const APPROVAL = defineTable({
     /** The key's name and hint; null for the dashboard's session. */
     askedWith: orNull(text()),
     askedFrom: text(),
+    /** The git commit of the files; null: they have none, or the content comes from development. */
+    sourceCommit: orNull(text()),
     createdAt: integer(),
     expiresAt: integer(),
     decidedBy: orNull(text()),
@@ -85,6 +93,7 @@ const APPROVAL_STATE = APPROVAL.pick(
   "askedBy",
   "askedWith",
   "askedFrom",
+  "sourceCommit",
   "createdAt",
   "expiresAt",
   "decidedBy",
@@ -106,6 +115,7 @@ const stateFields = {
   askedBy: Type.String(),
   askedWith: textOrNull,
   askedFrom: Type.String(),
+  sourceCommit: textOrNull,
   isMine: Type.Boolean({ description: "whether the caller asked, and so carries it out" }),
   createdAt: time,
   expiresAt: time,
@@ -150,7 +160,7 @@ export function viewPlan(
 
 /** The requested plan, with its files, and the key and address that requested it. */
 interface ApprovalRequest
-  extends Pick<Approval, "plan" | "source" | "replaceEdited" | "askedWith" | "askedFrom"> {
+  extends Pick<Approval, "plan" | "source" | "replaceEdited" | "askedWith" | "askedFrom" | "sourceCommit"> {
   files: SentFiles | null;
   shown: ShownPlan;
 }
@@ -180,8 +190,8 @@ export async function requestApproval(tx: Writer, change: Change, asked: Approva
     why: null,
   };
   await APPROVAL.insert(tx, row);
-  const { plan, source, replaceEdited, askedWith, askedFrom, shown } = asked;
-  const after = { plan, source, replaceEdited, changes: shown.changes, askedWith, askedFrom };
+  const { plan, source, replaceEdited, askedWith, askedFrom, sourceCommit, shown } = asked;
+  const after = { plan, source, replaceEdited, changes: shown.changes, askedWith, askedFrom, sourceCommit };
   await writeAudit(tx, { ...change, action: "approval.asked", target: targetOf(row), after });
   return row;
 }

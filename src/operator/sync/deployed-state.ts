@@ -11,6 +11,7 @@ import { ACTOR_NAME } from "../../platform/audit/audit.ts";
 import { findRelay } from "../../rules/relay/relay.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { findItem, ITEM_KINDS } from "./catalog-item.ts";
+import { markOf } from "./side-comparison.ts";
 import { deleteSynced, findSynced, recordSynced, syncTarget } from "./synced.ts";
 
 export const SYNC_ITEM_KINDS = ["relay", ...ITEM_KINDS] as const;
@@ -124,7 +125,7 @@ async function readDeployedState(tx: Reader, environmentId: number, target: stri
   return {
     ...thing,
     content,
-    mark: content === null ? null : hashContent(content),
+    mark: content === null ? null : markOf(content),
     brought: brought === null ? null : { content: parseJson(brought.content), at: toIso(brought.syncedAt) },
     changed: await findLastChange(tx, environmentId, target),
   };
@@ -142,10 +143,6 @@ async function findContent(
 function parseTarget(target: string): SyncItem {
   const at = target.indexOf(":");
   return { kind: target.slice(0, at) as SyncItemKind, name: target.slice(at + 1) };
-}
-
-function hashContent(content: Json): string {
-  return new Bun.CryptoHasher("sha256").update(writeJson(content)).digest("hex").slice(0, 40);
 }
 
 /** A pause or a rotation of a secret changes nothing that a file has. */
@@ -190,7 +187,7 @@ export async function recordPulled(
   let known = 0;
   for (const { kind, name, mark } of pulled) {
     const content = await findContent(tx, environmentId, { kind, name });
-    if ((content === null ? null : hashContent(content)) !== mark) continue;
+    if ((content === null ? null : markOf(content)) !== mark) continue;
     const target = syncTarget({ kind, name });
     if (content === null) await deleteSynced(tx, environmentId, target);
     else await recordSynced(tx, environmentId, target, content, nowMs);

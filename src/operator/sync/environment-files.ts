@@ -88,7 +88,7 @@ export async function readEnvironmentFiles(
   const read = checkCatalog(catalog);
   if ("problems" in read) throw refuseDefinition(placeProblems("catalog", read.problems));
   const source = { environmentId, environment, stamp, invalidRelays };
-  return { relays: checkedRelays, catalog: read.catalog, prune: false, source };
+  return { relays: checkedRelays, catalog: read.catalog, prune: false, seen: null, commit: null, source };
 }
 
 /** The most problems of one relay. */

@@ -165,7 +165,7 @@ class PlanApplier {
       if (state === "deleted") await deleteSynced(this.#tx, environment.id, target);
       else if (state === "unchanged" || isChange(entry, this.#replacesEdited)) {
         if (await matchesSynced(this.#tx, environment.id, target, after)) continue;
-        await recordSynced(this.#tx, environment.id, target, after, nowMs);
+        await recordSynced(this.#tx, environment.id, target, after, nowMs, this.#files.commit);
       }
     }
   }
@@ -266,7 +266,12 @@ class PlanApplier {
     const checked = this.#relays.get(name);
     if (checked === undefined) return;
     const promotedFrom = this.#files.source?.environment;
-    const origin = promotedFrom === undefined ? FROM_SYNC : { ...FROM_SYNC, promotedFrom };
+    const { commit } = this.#files;
+    const origin = {
+      ...FROM_SYNC,
+      ...(promotedFrom === undefined ? {} : { promotedFrom }),
+      ...(commit === null ? {} : { commit }),
+    };
     const input = { checked, origin };
     const saved =
       version === null

@@ -3,18 +3,21 @@
  * that was read is applied. This file only reads; plan-apply.ts finds what a save rejects.
  */
 import { type Static, Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
 import type { RefusalCode } from "../../base/code/refusal-code.ts";
-import { isJsonObject, type Json, writeCanonicalJson } from "../../base/json.ts";
+import { isJsonObject, type Json, writeCanonicalJson, writeJson } from "../../base/json.ts";
 import { listDifferences } from "../../base/json-diff.ts";
-import { oneOf, orNull, textOrNull, warningView } from "../../base/schema.ts";
+import { oneOf, orNull, textOrNull, time, warningView } from "../../base/schema.ts";
 import type { Checked } from "../../rules/relay/definition.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { findRelay, RELAY, relayTarget } from "../../rules/relay/relay.ts";
 import { describeCapturedCall, widensUnsigned } from "../../rules/relay/unsigned-rule.ts";
 import type { Reader } from "../../store/port.ts";
 import type { Catalog } from "./catalog-file.ts";
-import { hashCatalog, type Item, isEqual, listOffers, listResources } from "./catalog-item.ts";
-import { matchesSynced, syncTarget } from "./synced.ts";
+import { hashCatalog, type Item, listOffers, listResources } from "./catalog-item.ts";
+import { findLastChange } from "./deployed-state.ts";
+import { compareSides, markOf, type SeenItems } from "./side-comparison.ts";
+import { findSynced, matchesSynced, syncTarget } from "./synced.ts";
 
 /** A set of files, each checked by itself. */
 export interface Files {
@@ -23,6 +26,10 @@ export interface Files {
   catalog: Catalog | null;
   /** True if synced relays whose file is missing are deleted. */
   prune: boolean;
+  /** What the folder last saw of the environment. Null if it saw nothing or is unknown, so the environment's last sync decides. */
+  seen: SeenItems | null;
+  /** The git commit of the folder, or null. */
+  commit: string | null;
   /** The environment whose content this is, where it comes from no files. */
   source: Source | null;
 }
@@ -41,7 +48,17 @@ interface Source {
 export const MAX_SYNC_BYTES = 256 * 1024;
 
 const KINDS = ["relay", "collection", "access", "product", "plan"] as const;
-const STATES = ["created", "changed", "unchanged", "edited", "only_there", "deleted", "not_carried"] as const;
+const STATES = [
+  "created",
+  "changed",
+  "unchanged",
+  "edited",
+  "behind",
+  "conflict",
+  "only_there",
+  "deleted",
+  "not_carried",
+] as const;
 
 const refusalView = Type.Object({ code: Type.Unsafe<RefusalCode>(Type.String()), message: Type.String() });
 
@@ -52,13 +69,28 @@ const capturedCallView = Type.Object({
   widens: Type.Boolean({ description: "whether it would be more than it is" }),
 });
 
+/** The last change of an item in the environment, which the folder has not seen. */
+const newerView = Type.Object(
+  {
+    at: time,
+    by: Type.String(),
+    byName: textOrNull,
+    how: oneOf(["synced", "edited", "deleted"]),
+    commit: textOrNull,
+  },
+  {
+    description:
+      "for edited, behind and conflict: who made or deleted the environment's version, and the commit of a sync",
+  },
+);
+
 export const entryView = Type.Object({
   kind: oneOf(KINDS),
   name: Type.String(),
   state: Type.Unsafe<State>({
     ...oneOf(STATES),
     description:
-      "edited: it differs and is not as the last sync brought it, so it is replaced only where that is asked for; only_there: a relay without a file, which is kept; not_carried: a relay of the other environment that breaks a rule, or what that relay alone sells; the refusal says which",
+      "edited: it differs and is not as the last sync brought it; behind: the environment has a newer version than the folder saw, and the file has not changed; conflict: both changed. These three are replaced only where that is asked for; only_there: a relay without a file, which is kept; not_carried: a relay of the other environment that breaks a rule, or what that relay alone sells; the refusal says which",
   }),
   diff: Type.Array(
     Type.Object({
@@ -70,6 +102,13 @@ export const entryView = Type.Object({
   warnings: Type.Array(warningView),
   refusal: orNull(refusalView),
   capturedCall: orNull(capturedCallView),
+  /** Absent for an item that the plan replaces or creates without a question. */
+  newer: Type.Optional(newerView),
+  content: Type.Optional(
+    Type.Unknown({
+      description: "a plan of the catalog as it is after the change; its file may leave a field out",
+    }),
+  ),
 });
 export type EntryView = Static<typeof entryView>;
 type State = (typeof STATES)[number];
@@ -114,6 +153,7 @@ export type Entry = {
   after: Json;
   /** The version of an existing relay. */
   version: number | null;
+  newer?: Static<typeof newerView>;
 };
 
 export interface Plan {
@@ -128,19 +168,25 @@ export function isChange({ state }: Pick<Entry, "state">, replacesEdited: boolea
     state === "created" ||
     state === "changed" ||
     state === "deleted" ||
-    (replacesEdited && state === "edited")
+    (replacesEdited && isUnseen({ state }))
   );
+}
+
+/** Reports whether the environment has a version that the files do not know. It is replaced only where that is asked for. */
+export function isUnseen({ state }: Pick<Entry, "state">): boolean {
+  return state === "edited" || state === "behind" || state === "conflict";
 }
 
 export async function readPlan(tx: Reader, environmentId: number, files: Files): Promise<Plan> {
   const { catalog, relays, prune, source } = files;
   const entries: Entry[] = [];
-  for (const { definition } of relays) entries.push(await readRelayEntry(tx, environmentId, definition));
+  for (const { definition } of relays)
+    entries.push(await readRelayEntry(tx, environmentId, definition, files.seen));
   for (const { name } of source?.invalidRelays ?? [])
     entries.push({ kind: "relay", name, state: "not_carried", before: null, after: null, version: null });
   entries.push(...(await readUnmatchedRelays(tx, environmentId, files)));
   for (const item of catalog === null ? [] : [...listResources(catalog), ...listOffers(catalog)]) {
-    entries.push(await readItemEntry(tx, environmentId, item, source));
+    entries.push(await readItemEntry(tx, environmentId, item, files));
   }
   // Warnings also depend on items that no file names.
   const stands = await hashCatalog(tx, environmentId);
@@ -149,20 +195,25 @@ export async function readPlan(tx: Reader, environmentId: number, files: Files):
   return { id: `pln_${id.slice(0, 40)}`, entries };
 }
 
-async function readRelayEntry(tx: Reader, environmentId: number, definition: Definition): Promise<Entry> {
+async function readRelayEntry(
+  tx: Reader,
+  environmentId: number,
+  definition: Definition,
+  seen: Files["seen"],
+): Promise<Entry> {
   const { name } = definition;
   const row = await findRelay(tx, environmentId, name);
   const before = row?.definition ?? null;
   const after = definition;
-  const state = await findState(tx, environmentId, relayTarget(name), before, after);
-  return { kind: "relay", name, state, before, after, version: row?.version ?? null };
+  const compared = await compareItem(tx, environmentId, relayTarget(name), { before, after, seen });
+  return { kind: "relay", name, ...compared, before, after, version: row?.version ?? null };
 }
 
 async function readItemEntry(
   tx: Reader,
   environmentId: number,
   item: Item,
-  source: Source | null,
+  { source, seen }: Files,
 ): Promise<Entry> {
   const { kind, name } = item;
   const before = await item.find(tx, environmentId);
@@ -172,8 +223,10 @@ async function readItemEntry(
   const isLeft =
     (source?.invalidRelays.some((left) => left.name === seller) ?? false) &&
     (await findRelay(tx, environmentId, seller ?? "")) === null;
-  const state = isLeft ? "not_carried" : await findState(tx, environmentId, syncTarget(item), before, after);
-  return { kind, name, state, before, after, version: null };
+  const compared = isLeft
+    ? { state: "not_carried" as const }
+    : await compareItem(tx, environmentId, syncTarget(item), { before, after, seen });
+  return { kind, name, ...compared, before, after, version: null };
 }
 
 /** Returns the relay that sells it, or null. */
@@ -182,16 +235,26 @@ export function sellerOf(item: Json): string | null {
   return isJsonObject(sold) && typeof sold.relay === "string" ? sold.relay : null;
 }
 
-async function findState(
+/** Compares the environment's content with the file's. An item that the files do not know gets its last change in the environment. */
+async function compareItem(
   tx: Reader,
   environmentId: number,
   target: string,
-  before: Json,
-  after: Json,
-): Promise<State> {
-  if (before === null) return "created";
-  if (isEqual(before, after)) return "unchanged";
-  return (await matchesSynced(tx, environmentId, target, before)) ? "changed" : "edited";
+  { before, after, seen }: Pick<Entry, "before" | "after"> & Pick<Files, "seen">,
+): Promise<Pick<Entry, "state" | "newer">> {
+  const synced = await findSynced(tx, environmentId, target);
+  const isAsSynced = before !== null && synced !== null && synced.content === writeJson(before);
+  const isGone = before === null && seen?.has(target) === true;
+  const deletion = isGone ? await findLastChange(tx, environmentId, target) : null;
+  const compared = compareSides(before, after, seen, target, deletion !== null);
+  const state = compared !== "unknown" ? compared : isAsSynced ? "changed" : "edited";
+  if (!isUnseen({ state })) return { state };
+  const change = deletion ?? (await findLastChange(tx, environmentId, target));
+  if (change === null) return { state };
+  // A pull records the content at another time than the change.
+  const isSync = isAsSynced && toIso(synced.syncedAt) === change.at;
+  const how = before === null ? "deleted" : isSync ? "synced" : "edited";
+  return { state, newer: { ...change, how, commit: isSync ? synced.sourceCommit : null } };
 }
 
 const SYNCED_RELAY = RELAY.pick("name", "version", "syncedAt");
@@ -200,7 +263,7 @@ const SYNCED_RELAY = RELAY.pick("name", "version", "syncedAt");
 async function readUnmatchedRelays(
   tx: Reader,
   environmentId: number,
-  { relays, prune, source }: Files,
+  { relays, prune, source, seen }: Files,
 ): Promise<Entry[]> {
   const named = new Set(relays.map(({ definition }) => definition.name));
   for (const { name } of source?.invalidRelays ?? []) named.add(name);
@@ -210,16 +273,23 @@ async function readUnmatchedRelays(
   const entries: Entry[] = [];
   for (const { name, version, syncedAt } of rows) {
     if (named.has(name)) continue;
-    const isPruned = prune && syncedAt !== null && (await matchesSyncedRelay(tx, environmentId, name));
+    const isPruned = prune && syncedAt !== null && (await isKnownRelay(tx, environmentId, name, seen));
     const state = isPruned ? "deleted" : "only_there";
     entries.push({ kind: "relay", name, state, before: null, after: null, version });
   }
   return entries;
 }
 
-async function matchesSyncedRelay(tx: Reader, environmentId: number, name: string): Promise<boolean> {
+/** Reports whether the folder, or the last sync where the folder knows nothing, saw the relay as it is. */
+async function isKnownRelay(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+  seen: Files["seen"],
+): Promise<boolean> {
   const row = await findRelay(tx, environmentId, name);
   if (row === null) return false;
+  if (seen !== null) return seen.get(relayTarget(name))?.mark === markOf(row.definition);
   return await matchesSynced(tx, environmentId, relayTarget(name), row.definition);
 }
 
@@ -229,10 +299,20 @@ export function viewEntry(
   warnings: EntryView["warnings"],
   refusal: EntryView["refusal"],
 ): EntryView {
-  const { kind, name, state, before, after } = entry;
-  const differs = state === "changed" || state === "edited";
+  const { kind, name, state, before, after, newer } = entry;
+  const differs = before !== null && (state === "changed" || isUnseen(entry));
   const diff = differs ? listDifferences(before, after) : [];
-  return { kind, name, state, diff, warnings, refusal, capturedCall: viewCapturedCall(entry) };
+  return {
+    kind,
+    name,
+    state,
+    diff,
+    warnings,
+    refusal,
+    capturedCall: viewCapturedCall(entry),
+    ...(newer === undefined ? {} : { newer }),
+    ...(kind === "plan" ? { content: after } : {}),
+  };
 }
 
 function viewCapturedCall({ kind, state, before, after }: Entry): EntryView["capturedCall"] {

@@ -99,9 +99,20 @@ export async function readFolder(serviceDir: string): Promise<Folder> {
 }
 
 /**
- * Lists every item of either side. The folder's own base comes before the server's, and does not count where the folder lost all its
- * files.
+ * Returns the last common content of the folder and the environment. A folder that knows nothing of the environment, such as a fresh clone,
+ * has the content of the environment's last sync for the items in its files.
  */
+export function chooseBase(
+  memory: MergeBase,
+  { items }: Pick<Folder, "items">,
+  deployedItems: readonly DeployedState[],
+): MergeBase {
+  if (memory.size > 0) return memory;
+  const known = deployedItems.filter((one) => one.brought !== null && items.has(syncTarget(one)));
+  return new Map(known.map((one) => [syncTarget(one), one.brought?.content as Json]));
+}
+
+/** Lists every item of either side. The base does not count where the folder lost all its files. */
 export function planPull(
   folder: Folder,
   deployedItems: readonly DeployedState[],
@@ -119,8 +130,7 @@ export function planPull(
     seen.add(target);
     const here = items.get(target) ?? null;
     const isLost = lost[there.kind === "relay" ? "relay" : "catalog"];
-    const own = isLost ? undefined : memory.get(target);
-    const base = own ?? (here === null ? undefined : there.brought?.content);
+    const base = isLost ? undefined : memory.get(target);
     const entry = compareItem(there, here, there.content as JsonObject | null, base, serviceDir);
     if (entry !== null) entries.push({ ...entry, mark: there.mark });
   }

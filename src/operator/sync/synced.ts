@@ -6,7 +6,7 @@ import type { Json } from "../../base/json.ts";
 import { writeJson } from "../../base/json.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import type { Reader, Writer } from "../../store/port.ts";
-import { defineTable, integer, text } from "../../store/table.ts";
+import { defineTable, integer, orNull, text } from "../../store/table.ts";
 
 const SYNCED = defineTable({
   name: "synced",
@@ -17,6 +17,8 @@ const SYNCED = defineTable({
     /** JSON, as the files have it. */
     content: text(),
     syncedAt: integer(),
+    /** The git commit of the folder that a sync brought it from; null: it is unknown. */
+    sourceCommit: orNull(text()),
   },
 });
 
@@ -41,7 +43,7 @@ export function findSynced(
   tx: Reader,
   environmentId: number,
   target: string,
-): Promise<{ content: string; syncedAt: number } | null> {
+): Promise<{ content: string; syncedAt: number; sourceCommit: string | null } | null> {
   return SYNCED.find(tx, { environmentId, target });
 }
 
@@ -63,9 +65,11 @@ export async function recordSynced(
   target: string,
   content: Json,
   nowMs: number,
+  sourceCommit: string | null = null,
 ): Promise<void> {
+  const row = { environmentId, target, content: writeJson(content), syncedAt: nowMs, sourceCommit };
   await SYNCED.delete(tx, { environmentId, target });
-  await SYNCED.insert(tx, { environmentId, target, content: writeJson(content), syncedAt: nowMs });
+  await SYNCED.insert(tx, row);
 }
 
 export async function deleteSynced(tx: Writer, environmentId: number, target: string): Promise<void> {

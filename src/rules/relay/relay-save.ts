@@ -48,11 +48,13 @@ import { widensUnsigned } from "./unsigned-rule.ts";
 
 /**
  * The origin of a save. `synced`: a sync or promote wrote it, which fixes the trigger's kind. `promotedFrom`: the environment that a promote read.
+ * `commit`: the git commit of the synced folder.
  */
 interface SaveOrigin {
   kind: OriginKind;
   synced: boolean;
   promotedFrom?: string;
+  commit?: string;
 }
 
 /** A definition to check here, or one that is already checked, because checking many in one transaction blocks the event loop. */
@@ -136,7 +138,11 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
   await RELAY.insert(tx, row);
   if (input.secret !== null) await updateSignatureRetention(tx, { before: null, after: row, nowMs }, true);
   const todo = listSecretWarnings(definition, made.columns.secretKind, environment);
-  return await finishSave(tx, context, { before: null, after: row, made, signing }, [...warnings, ...todo]);
+  const { commit } = input.origin;
+  return await finishSave(tx, context, { before: null, after: row, made, signing, commit }, [
+    ...warnings,
+    ...todo,
+  ]);
 }
 
 /**
@@ -187,7 +193,8 @@ export async function updateRelay(
   // The opt-in's warning appears when a save adds or widens the opt-in, not at every save.
   const hiddenCode = widensUnsigned(before.definition, definition) ? null : "unsigned_events";
   const { restores } = input;
-  return await finishSave(tx, context, { before, after, made, signing, restores }, [
+  const { commit } = input.origin;
+  return await finishSave(tx, context, { before, after, made, signing, restores, commit }, [
     ...warnings.filter(({ code }) => code !== hiddenCode),
     ...(made?.warnings ?? listSecretWarnings(definition, after.secretKind, environment)),
     ...(signing?.warnings ?? []),
@@ -201,12 +208,14 @@ interface SavedChange {
   signing: MadeSigningSecret | null;
   /** The version whose definition was saved again. */
   restores?: number | undefined;
+  /** The git commit of the synced folder. */
+  commit?: string | undefined;
 }
 
 async function finishSave(
   tx: Writer,
   context: RelayContext,
-  { before, after, made, signing, restores }: SavedChange,
+  { before, after, made, signing, restores, commit }: SavedChange,
   warnings: readonly Warning[],
 ): Promise<Saved> {
   const { environmentId, definition } = after;
@@ -216,7 +225,10 @@ async function finishSave(
   await requireSellingRelays(tx, environmentId, definition);
   const found = await updateRuleProblems(tx, after, context.sealer, context.nowMs, before === null);
   const change = before === null ? "relay.created" : "relay.updated";
-  await auditRelay(tx, context, change, before, after, restores === undefined ? {} : { restores });
+  await auditRelay(tx, context, change, before, after, {
+    ...(restores === undefined ? {} : { restores }),
+    ...(commit === undefined ? {} : { commit }),
+  });
   // Deleting a relay deletes its problems, so a new relay has none.
   if (before !== null) await refreshMisfitProblem(tx, { environmentId, nowMs: context.nowMs }, definition);
   return {

@@ -31,6 +31,8 @@ export const relayVersion = Type.Object({
   origin: oneOf(["file", "dashboard"]),
   /** The environment that it was promoted from. */
   promotedFrom: Type.Optional(Type.String()),
+  /** The git commit of the folder that a sync brought it from. */
+  commit: Type.Optional(Type.String()),
   /** The version whose definition was saved again. */
   restores: Type.Optional(Type.Integer()),
   definition: json,
@@ -66,6 +68,7 @@ export async function listVersions(
         actorName,
         origin: is.origin === "file" ? "file" : "dashboard",
         ...(typeof is.promotedFrom === "string" ? { promotedFrom: is.promotedFrom } : {}),
+        ...(typeof is.commit === "string" ? { commit: is.commit } : {}),
         ...(is.restores === null ? {} : { restores: Number(is.restores) }),
         definition: is.definition,
         before: before === null ? null : was.definition,
@@ -78,15 +81,16 @@ export async function listVersions(
 /** Reads what the audit says of one save. */
 function savedOf(
   side: Json,
-): Record<"version" | "origin" | "promotedFrom" | "restores" | "definition", Json> {
+): Record<"version" | "origin" | "promotedFrom" | "commit" | "restores" | "definition", Json> {
   const {
     version = null,
     origin = null,
     promotedFrom = null,
+    commit = null,
     restores = null,
     definition = null,
   } = isJsonObject(side) ? side : {};
-  return { version, origin, promotedFrom, restores, definition };
+  return { version, origin, promotedFrom, commit, restores, definition };
 }
 
 /** Returns the saved definition of one version. Throws `not_found`. */

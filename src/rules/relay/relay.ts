@@ -208,7 +208,7 @@ export async function auditRelay(
   change: RelayChange,
   before: RelayRow | null,
   after: RelayRow | null,
-  more: { restores?: number } = {},
+  more: { restores?: number; commit?: string } = {},
 ): Promise<void> {
   const name = (after ?? before)?.name ?? "";
   await writeAudit(tx, {

@@ -1,6 +1,7 @@
 /** Lists the versions of a relay's definition, and restores an earlier one (`relay relays history`, `restore`). */
 import { writeJson } from "../../../base/json.ts";
 import { tellWarnings } from "../../../base/refusal.ts";
+import { plain } from "../../../base/text.ts";
 import type { RelayVersion } from "../../../rules/relay/relay-version.ts";
 import type { RelayView, SavedRelay } from "../../../rules/relay/relay-view.ts";
 import { listItems, withApi } from "../api/connect.ts";
@@ -8,6 +9,7 @@ import { ANYWHERE } from "../api/target.ts";
 import { type Command, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { BASE_URL } from "../service-option.ts";
+import { formatCommit } from "../sync/plan-lines.ts";
 import { LIMIT, SINCE } from "../terminal/listing.ts";
 import { sayList } from "../terminal/terminal.ts";
 import { NAME } from "./relays.ts";
@@ -35,7 +37,10 @@ export const relaysHistory: Command = {
         },
         {
           heading: "FROM",
-          value: ({ origin, restores }) => (restores === undefined ? origin : `version ${restores}`),
+          value: ({ origin, commit, restores }) => {
+            if (restores !== undefined) return `version ${restores}`;
+            return commit === undefined ? origin : plain(formatCommit(commit));
+          },
         },
         {
           heading: "CHANGED",

@@ -29,7 +29,7 @@ export const LIVE_EXIT_CODES = [
   "  0: done, nothing to do, or a valid plan (--dry-run)",
   "  1: refused or failed",
   "  2: the command line is wrong",
-  "  3: an owner refused the approval",
+  "  3: an owner refused the approval, or you answered no and the server keeps some items",
   "  4: no owner approved within 10 minutes, or the approval expired before the command applied the plan",
   "  5: the approval is void, because a side changed meanwhile",
   "With --json, the first line has the approval with its URL, and the last line has the result.",

@@ -1,9 +1,11 @@
 /** Shows the plan of a sync, a live sync and a promote. It asks before the change and stores new secrets after it. */
+import type { RefusalCode } from "../../../base/code/refusal-code.ts";
 import { writeJson } from "../../../base/json.ts";
 import { plain } from "../../../base/text.ts";
 import {
   type EntryView,
   findRefusal,
+  isUnseen,
   type PlanPreview,
   type PlanResult,
 } from "../../../operator/sync/plan.ts";
@@ -12,7 +14,16 @@ import type { Remote } from "../api/remote.ts";
 import { CommandFailure, type Input, type Option } from "../command.ts";
 import type { World } from "../io.ts";
 import { toRefusalCode, writeCodeLine } from "../refusal-text.ts";
-import { nameThing, type Sign, sayDiff, sayThing, sayUnchanged } from "./plan-lines.ts";
+import { sayTimes } from "../terminal/time-text.ts";
+import {
+  formatCommit,
+  formatWho,
+  nameThing,
+  type Sign,
+  sayDiff,
+  sayThing,
+  sayUnchanged,
+} from "./plan-lines.ts";
 
 export const DRY_RUN: Option = { name: "dry-run", help: "show the plan and change nothing" };
 export const REPLACE: Option = {
@@ -25,11 +36,18 @@ export function placeOf({ url, place }: Remote): string {
   return `${url}${place.replace("/api/apps", "")}`;
 }
 
-/** The plan to carry out, as shown. */
+/** The plan as shown, and what the user decided. */
 export interface Decided {
   plan: PlanPreview;
+  /** The exit code if there is nothing to carry out; null: carry the plan out. */
+  code: number | null;
   replaceEdited: boolean;
+  /** The items of the server that the user does not want to replace. */
+  left: readonly EntryView[];
 }
+
+/** The exit code if the user kept what the server has. */
+export const LEFT_EXIT_CODE = 3;
 
 /** Both sides of a plan, in the words of questions and refusals. */
 interface Sides {
@@ -42,8 +60,8 @@ interface Sides {
 }
 
 /**
- * Reads and shows the plan. Returns the exit code if there is nothing to carry out: a refusal, no difference, or a dry run. Fails if it
- * would replace something edited and there is no terminal to ask at.
+ * Reads and shows the plan. There is nothing to carry out after a refusal, without a difference, and in a dry run. It refuses to replace what
+ * the files do not know, unless it can ask. A dry run refuses the same.
  */
 export async function decidePlan(
   remote: Remote,
@@ -51,53 +69,105 @@ export async function decidePlan(
   sides: Sides,
   input: Input,
   world: World,
-): Promise<Decided | number> {
+): Promise<Decided> {
   const plan = await remote.request<PlanPreview>("POST", "/sync/plan", {
     ...sent,
     replaceEdited: input.on("yes"),
   });
   const isJson = input.on("json");
-  const end = (code: number): number => {
-    if (isJson) world.say(writeJson({ ...plan, applied: false }, 2));
-    return code;
+  const replaces = input.on("yes");
+  const end = (code: number, left: Decided["left"], refusal = plan.refusal): Decided => {
+    if (isJson) world.say(writeJson({ ...plan, refusal, applied: false }, 2));
+    return { plan, code, replaceEdited: replaces, left };
   };
-  if (!isJson) printPlan(plan, input.on("yes"), world);
-  const refusal = plan.refusal ?? findRefusal(plan);
-  if (refusal !== null) {
-    const code = end(1);
+  if (!isJson) printPlan(plan, sides, replaces, world);
+  const rejection = plan.refusal ?? findRefusal(plan);
+  if (rejection !== null) {
+    const refused = end(1, []);
     world.tell("Nothing was changed: the server would refuse the plan.");
-    world.tell(writeCodeLine(toRefusalCode(refusal.code), ["--url", remote.url], world));
-    return code;
+    world.tell(writeCodeLine(toRefusalCode(rejection.code), ["--url", remote.url], world));
+    return refused;
   }
-  if (input.on("dry-run")) return end(0);
-  const edited = plan.entries.filter(({ state }) => state === "edited");
-  const replaceEdited = input.on("yes") || (await asksToReplace(edited, sides, world));
-  if (plan.changes + (replaceEdited && !input.on("yes") ? edited.length : 0) > 0)
-    return { plan, replaceEdited };
-  world.tell("Nothing to do.");
-  return end(0);
+  const unseen = replaces ? [] : plan.entries.filter(isUnseen);
+  const unasked = rejectUnasked(unseen, sides, world);
+  if (unasked !== null) {
+    const refused = end(1, [], unasked);
+    world.tell(unasked.message);
+    world.tell(writeCodeLine(unasked.code, ["--url", remote.url], world));
+    return refused;
+  }
+  if (input.on("dry-run")) return end(0, []);
+  const replacesUnseen = unseen.length > 0 && (await asksToReplace(unseen, sides, world));
+  const left = replacesUnseen ? [] : unseen;
+  if (plan.changes + (replacesUnseen ? unseen.length : 0) > 0)
+    return { plan, code: null, replaceEdited: replaces || replacesUnseen, left };
+  const done = end(left.length > 0 ? LEFT_EXIT_CODE : 0, left);
+  if (left.length === 0) world.tell("Nothing to do.");
+  tellLeft(left, sides.pull, world);
+  return done;
 }
 
-/** Asks whether to replace what was edited in the dashboard. It asks only at a terminal. */
-async function asksToReplace(
-  edited: readonly EntryView[],
+/** Reports the items that the user did not want to replace. */
+export function tellLeft(left: readonly EntryView[], pull: string, world: World): void {
+  if (left.length === 0) return;
+  world.tell(
+    `Not replaced: ${formatNames(left)}. The server keeps its version: ${pull} writes it to the files.`,
+  );
+}
+
+/**
+ * Rejects a plan that replaces what the files do not know. An unchanged file never replaces a newer version. The command asks about other
+ * items, but only at a terminal.
+ */
+function rejectUnasked(
+  unseen: readonly EntryView[],
   { source, into, pull }: Sides,
   world: World,
+): { code: RefusalCode; message: string } | null {
+  const behind = unseen.filter(({ state }) => state === "behind");
+  const code = unseen.some(({ newer }) => newer?.how !== "edited" && newer !== undefined)
+    ? "newer_on_server"
+    : "edited_in_dashboard";
+  if (behind.length > 0) {
+    const way = behind.some(isDeleted) ? pull.replace("relay pull", "relay pull --prune") : pull;
+    const message = `The server has a newer version${into} of ${formatNames(behind)}, and the file has not changed. Nothing was changed: run ${way} first. To replace the server's version with ${source}, add --yes.`;
+    return { code, message };
+  }
+  if (unseen.length === 0 || world.interactive) return null;
+  const what =
+    code === "newer_on_server" ? `Changed on both sides${into}` : `Edited or created in the dashboard${into}`;
+  return {
+    code,
+    message: `${what} since the last sync: ${formatNames(unseen)}. Nothing was changed. To keep the edits, run ${pull} first. To replace them with ${source}, add --yes.`,
+  };
+}
+
+/** Asks at the terminal whether to replace what changed on the server. */
+function asksToReplace(
+  unseen: readonly EntryView[],
+  { source, into }: Sides,
+  world: World,
 ): Promise<boolean> {
-  if (edited.length === 0) return false;
-  const names = edited.map(nameThing).join(", ");
-  if (world.interactive)
-    return await world.confirm(`Replace the dashboard edits${into} (${names}) with ${source}?`);
-  throw new CommandFailure(
-    "edited_in_dashboard",
-    `Edited or created in the dashboard${into} since the last sync: ${names}. Nothing was changed. To keep the edits, run ${pull} first. To replace them with ${source}, add --yes.`,
-  );
+  const what = unseen.some(({ newer }) => newer?.how === "synced")
+    ? "the server's newer version"
+    : "the dashboard edits";
+  return world.confirm(`Replace ${what}${into} (${formatNames(unseen)}) with ${source}?`);
+}
+
+function formatNames(entries: readonly EntryView[]): string {
+  return entries.map(nameThing).join(", ");
+}
+
+function isDeleted({ newer }: EntryView): boolean {
+  return newer?.how === "deleted";
 }
 
 const SIGNS: Readonly<Record<EntryView["state"], Sign>> = {
   created: "+",
   changed: "~",
   edited: "!",
+  behind: "!",
+  conflict: "!",
   deleted: "-",
   only_there: "?",
   unchanged: "=",
@@ -107,19 +177,43 @@ const WORDS: Readonly<Record<EntryView["state"], string>> = {
   created: "created",
   changed: "changed",
   edited: "edited in the dashboard since the last sync",
+  behind: "the server has a newer version",
+  conflict: "changed in the file and on the server",
   deleted: "deleted, because its file is gone",
   only_there: "only on the server, not changed",
   unchanged: "unchanged",
   not_carried: "not carried",
 };
 
+/** Describes the state of an item, and for an item that the files do not know also who changed it on the server. */
+function formatState(entry: EntryView, { pull }: Sides, replaces: boolean, world: World): string {
+  const { state, newer } = entry;
+  const replaced = isUnseen(entry) && replaces ? ", replaced" : "";
+  const words = state === "behind" && isDeleted(entry) ? "gone on the server" : WORDS[state];
+  if (newer === undefined || state === "edited") return `${words}${replaced}`;
+  const said = `${words}, ${formatNewer(newer, world)}`;
+  if (state !== "behind") return `${said}${replaced}`;
+  const way = isDeleted(entry) ? pull.replace("relay pull", "relay pull --prune") : pull;
+  return `${said}; this file has not changed${replaces ? replaced : `: run ${way} first`}`;
+}
+
+/** Formats who changed an item on the server, such as `synced by key CI from commit 1a2b3c4, 2 min ago`. */
+function formatNewer({ how, at, commit, ...who }: NonNullable<EntryView["newer"]>, world: World): string {
+  const from = commit === null ? "" : ` from ${plain(formatCommit(commit))}`;
+  return `${how} by ${formatWho(who)}${from}, ${sayTimes(plain(at), world.clock.now())}`;
+}
+
 /** Prints each item that differs, with the fields that differ. A value from a file cannot break its line. */
-function printPlan({ entries, warnings, refusal }: PlanPreview, replaces: boolean, world: World): void {
+function printPlan(
+  { entries, warnings, refusal }: PlanPreview,
+  sides: Sides,
+  replaces: boolean,
+  world: World,
+): void {
   for (const entry of entries) {
     const { state, diff } = entry;
     if (state === "unchanged") continue;
-    const replaced = state === "edited" && replaces ? ", replaced" : "";
-    sayThing(world, SIGNS[state], `${nameThing(entry)}  ${WORDS[state]}${replaced}`);
+    sayThing(world, SIGNS[state], `${nameThing(entry)}  ${formatState(entry, sides, replaces, world)}`);
     sayDiff(world, diff);
     for (const { message } of entry.warnings) world.tell(`  warning: ${nameThing(entry)}: ${plain(message)}`);
     const word = state === "not_carried" ? "not carried" : "refused";

@@ -52,3 +52,19 @@ export function nameThing({ kind, name }: { kind: string; name: string }): strin
 export function count(many: number, what: string): string {
   return `${many.toLocaleString("en")} ${what}${many === 1 ? "" : "s"}`;
 }
+
+/** Formats who changed an item. A server of an earlier version sends no name. */
+export function formatWho({ by, byName }: { by: string; byName?: string | null }): string {
+  if (!byName) return plain(by);
+  return plain(by.startsWith("key:") ? `key ${byName}` : byName);
+}
+
+const SHORT_COMMIT_CHARS = 7;
+
+/** Formats a commit, such as `commit 1a2b3c4`. */
+export function formatCommit(commit: string): string {
+  const short = commit.slice(0, SHORT_COMMIT_CHARS);
+  return commit.endsWith("-dirty")
+    ? `commit ${short} with changes that are not committed`
+    : `commit ${short}`;
+}

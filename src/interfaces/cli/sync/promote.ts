@@ -6,7 +6,7 @@ import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { carryLive, LIVE_EXIT_CODES, OPEN } from "./live.ts";
-import { DRY_RUN, decidePlan, REPLACE } from "./plan-decision.ts";
+import { DRY_RUN, decidePlan, LEFT_EXIT_CODE, REPLACE, tellLeft } from "./plan-decision.ts";
 
 export const promote: Command = {
   words: ["promote"],
@@ -20,10 +20,12 @@ export const promote: Command = {
     const pull = "relay pull with a profile of production, then relay sync to development";
     const sides = { source: "the content of development", into: " of production", pull };
     const decided = await decidePlan(remote, sent, sides, input, world);
-    if (typeof decided === "number") return decided;
+    if (decided.code !== null) return decided.code;
     const serviceDir = readServiceDir(input, world);
     const change = { sent, decided, serviceDir, requireSame: async () => undefined };
     const done = await carryLive(remote, change, input, world);
-    return typeof done === "number" ? done : 0;
+    if (typeof done === "number") return done;
+    tellLeft(decided.left, sides.pull, world);
+    return decided.left.length > 0 ? LEFT_EXIT_CODE : 0;
   },
 };

@@ -4,7 +4,13 @@ import { CATALOG_NAME, RELAY_NAME } from "../../../base/shape.ts";
 import { plain } from "../../../base/text.ts";
 import { type DeployedState, type Pulled, SYNC_ITEM_KINDS } from "../../../operator/sync/deployed-state.ts";
 import { type MergeBase, readMergeBase, writeMergeBase } from "../../../operator/sync/merge-base.ts";
-import { type Folder, type PullEntry, planPull, readFolder } from "../../../operator/sync/pull-plan.ts";
+import {
+  chooseBase,
+  type Folder,
+  type PullEntry,
+  planPull,
+  readFolder,
+} from "../../../operator/sync/pull-plan.ts";
 import {
   formatPath,
   type PullOptions,
@@ -81,7 +87,7 @@ export const pull: Command = {
     const server = placeOf(remote);
     const standing = await readStanding(remote);
     const folder = await readFolder(serviceDir);
-    const memory = await readMergeBase(serviceDir, server);
+    const memory = chooseBase(await readMergeBase(serviceDir, server), folder, standing);
     const entries = selectEntries(planPull(folder, standing, memory), input.positionals);
     if (!input.on("json")) printPlan(entries, wish, world);
     const deeds = entries.map((entry) => pullActionOf(entry, wish));

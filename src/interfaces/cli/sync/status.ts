@@ -5,7 +5,7 @@ import { listDifferences } from "../../../base/json-diff.ts";
 import { plain } from "../../../base/text.ts";
 import type { DeployedState } from "../../../operator/sync/deployed-state.ts";
 import { readMergeBase } from "../../../operator/sync/merge-base.ts";
-import { type Folder, planPull, readFolder } from "../../../operator/sync/pull-plan.ts";
+import { chooseBase, type Folder, planPull, readFolder } from "../../../operator/sync/pull-plan.ts";
 import { syncTarget } from "../../../operator/sync/synced.ts";
 import { requireServer } from "../api/connect.ts";
 import { readProfiles, requireProfile } from "../api/profile.ts";
@@ -17,7 +17,7 @@ import type { World } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { sayList } from "../terminal/terminal.ts";
 import { placeOf } from "./plan-decision.ts";
-import { count } from "./plan-lines.ts";
+import { count, formatWho } from "./plan-lines.ts";
 import { readStanding } from "./pull.ts";
 
 /** The exit code if something differs. */
@@ -147,7 +147,8 @@ async function compareAll(folder: Folder | null, sides: readonly Side[]): Promis
     }
   const [near, far] = sides;
   if (folder !== null && near !== undefined) {
-    const memory = await readMergeBase(folder.serviceDir, placeOf(near.remote));
+    const known = await readMergeBase(folder.serviceDir, placeOf(near.remote));
+    const memory = chooseBase(known, folder, near.standing);
     for (const entry of planPull(folder, near.standing, memory)) {
       const line = lineOf(entry);
       const isHere = entry.state !== "created" && entry.state !== "deleted_here";
@@ -175,11 +176,11 @@ async function compareAll(folder: Folder | null, sides: readonly Side[]): Promis
 }
 
 const FILE_WORDS: Readonly<Record<string, string>> = {
-  changed: "as synced",
+  changed: "behind",
   changed_here: "edited",
-  changed_both: "edited",
+  changed_both: "conflict",
   only_here: "exists",
-  deleted_there: "as synced",
+  deleted_there: "behind",
   unchanged: "same",
 };
 
@@ -235,10 +236,4 @@ function tellChanged({ changed, places }: Line): string[] {
     .map(
       ([place, { at, ...who }]) => `${place} since ${at.slice(0, 16).replace("T", " ")} by ${formatWho(who)}`,
     );
-}
-
-/** Formats who changed an item. A server of an earlier version sends no name. */
-function formatWho({ by, byName }: { by: string; byName?: string | null }): string {
-  if (!byName) return plain(by);
-  return plain(by.startsWith("key:") ? `key ${byName}` : byName);
 }

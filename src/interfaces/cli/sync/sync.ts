@@ -12,7 +12,9 @@ import { listDefinitionFiles, relaysFolder } from "../../../operator/sync/defini
 import { checkFiles } from "../../../operator/sync/file-set.ts";
 import { readJsonFile } from "../../../operator/sync/json-file.ts";
 import { readMergeBase, writeMergeBase } from "../../../operator/sync/merge-base.ts";
-import type { EntryView, PlanResult } from "../../../operator/sync/plan.ts";
+import { type EntryView, isChange, type PlanResult } from "../../../operator/sync/plan.ts";
+import { listSeen, MAX_SEEN_ITEMS, type ReadFileItem } from "../../../operator/sync/side-comparison.ts";
+import { syncTarget } from "../../../operator/sync/synced.ts";
 import { readLocalSecrets } from "../../../platform/secret/local-secrets.ts";
 import { requireServer } from "../api/connect.ts";
 import type { Remote } from "../api/remote.ts";
@@ -22,13 +24,23 @@ import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { carryLive, LIVE_EXIT_CODES, OPEN } from "./live.ts";
-import { DRY_RUN, decidePlan, keepSecrets, placeOf, REPLACE } from "./plan-decision.ts";
+import {
+  type Decided,
+  DRY_RUN,
+  decidePlan,
+  keepSecrets,
+  LEFT_EXIT_CODE,
+  placeOf,
+  REPLACE,
+  tellLeft,
+} from "./plan-decision.ts";
 import { count } from "./plan-lines.ts";
+import { WAIT, waitForApprovals, waitForTurn } from "./sync-wait.ts";
 
 export const sync: Command = {
   words: ["sync"],
   summary: "deploy the definition files to a server",
-  details: `The command deploys the definition files and the catalog to development, or with --live to production. It shows the plan first, then applies exactly this plan in one transaction. If a file or the environment changed meanwhile, it applies nothing.\nIt deploys only definitions, never data or secrets, and deletes nothing without --prune. Dashboard edits since the last sync are replaced if you confirm, or with --yes. Without a terminal the command refuses them. New secrets of the server are written to .secrets.json of the service directory.\nWith --live, an owner must approve exactly the plan in the browser within 10 minutes, while the command waits. A change of the files or of production meanwhile voids the approval.\n${LIVE_EXIT_CODES}`,
+  details: `The command deploys the definition files and the catalog to development, or with --live to production. It shows the plan first, then applies exactly this plan in one transaction. If a file or the environment changed meanwhile, it applies nothing.\nIt deploys only definitions, never data or secrets, and deletes nothing without --prune. The command compares each file with the server by what this folder last saw, from .synced.json. If only the server changed, the command refuses and names who changed it: run relay pull first. If both changed, it asks, and refuses without a terminal. --yes replaces the server's version in both cases. The server keeps the git commit of the folder. New secrets of the server are written to .secrets.json of the service directory.\nWith --live, an owner must approve exactly the plan in the browser within 10 minutes, while the command waits. A change of the files or of production meanwhile voids the approval.\n${LIVE_EXIT_CODES}`,
   options: [
     { name: "live", help: "deploy to production, after an owner approves in the browser" },
     DRY_RUN,
@@ -37,6 +49,7 @@ export const sync: Command = {
       name: "prune",
       help: "delete synced relays whose file is gone, unless they were edited; not with --live",
     },
+    WAIT,
     { ...OPEN, help: "open the page of the approval in the browser, with --live" },
     JSON_OUTPUT,
     ...TARGET,
@@ -47,6 +60,7 @@ export const sync: Command = {
     "RELAY_KEY=… relay sync --url https://relay.example.com",
     "relay sync --dry-run --json",
     "relay sync --prune --yes",
+    "relay sync --wait",
     "relay sync --live --dry-run",
     "relay sync --live --open",
   ],
@@ -59,61 +73,86 @@ export const sync: Command = {
       );
     // An approval protects production better than the name of a profile.
     const remote = await requireServer(input, world, { writes: !isLive && !input.on("dry-run") });
-    const files = await readFiles(serviceDir, remote, input, world);
-    if (isLive) return await syncLive(remote, files, serviceDir, input, world);
-    const set = { ...files, prune: input.on("prune") };
-    const sides = { source: "the files", into: "", pull: "relay pull" };
-    const decided = await decidePlan(remote, set, sides, input, world);
-    if (typeof decided === "number") return decided;
-    const { plan, replaceEdited } = decided;
-    // Finds a secrets file that cannot be written before the server creates a secret.
-    await readLocalSecrets(serviceDir);
-    await requireSameFiles(files, serviceDir);
-    const { secrets, ...done } = await remote
-      .request<PlanResult>("POST", "/sync/apply", {
-        ...set,
-        replaceEdited,
-        plan: plan.plan,
-      })
-      .catch((error: unknown) => {
-        if (error instanceof CommandFailure)
-          world.tell(
-            "It is unknown if the plan was applied: relay sync --dry-run shows what is left. Rotate new secrets in the dashboard.",
-          );
-        throw error;
-      });
-    await keepSecrets(secrets, serviceDir, placeOf(remote), world);
-    await rememberSynced(done.entries, files, serviceDir, placeOf(remote), replaceEdited);
-    if (input.on("json")) {
-      const made = secrets.map(({ relay }) => relay);
-      world.say(writeJson({ ...done, refusal: null, applied: true, secretsOf: made }, 2));
-    }
-    world.tell(`${count(done.changes, "change")} made in ${plain(placeOf(remote))}.`);
-    return 0;
+    if (!isLive)
+      return await waitForTurn(input, world, () => syncDevelopment(remote, serviceDir, input, world));
+    if (input.on("wait")) await waitForApprovals(remote, world);
+    return await syncLive(remote, serviceDir, input, world);
   },
 };
 
-async function syncLive(
+async function syncDevelopment(
   remote: Remote,
-  files: Sent,
   serviceDir: string,
   input: Input,
   world: World,
 ): Promise<number> {
-  const sent = { ...files, to: "production" };
+  const files = await readFiles(serviceDir, remote, input, world);
+  const place = placeOf(remote);
+  const folder = await describeFolder(serviceDir, place, files, world);
+  const set = { ...files, ...folder, prune: input.on("prune") };
+  const sides = { source: "the files", into: "", pull: "relay pull" };
+  const decided = await decidePlan(remote, set, sides, input, world);
+  if (decided.code !== null) return await endWithout(decided, files, serviceDir, place, input);
+  const { plan, replaceEdited, left } = decided;
+  // Finds a secrets file that cannot be written before the server creates a secret.
+  await readLocalSecrets(serviceDir);
+  await requireSameFiles(files, serviceDir);
+  const { secrets, ...done } = await remote
+    .request<PlanResult>("POST", "/sync/apply", {
+      ...set,
+      replaceEdited,
+      plan: plan.plan,
+    })
+    .catch((error: unknown) => {
+      if (error instanceof CommandFailure)
+        world.tell(
+          "It is unknown if the plan was applied: relay sync --dry-run shows what is left. Rotate new secrets in the dashboard.",
+        );
+      throw error;
+    });
+  await keepSecrets(secrets, serviceDir, place, world);
+  await rememberSynced(done.entries, files, serviceDir, place, isSynced(replaceEdited));
+  if (input.on("json")) {
+    const made = secrets.map(({ relay }) => relay);
+    world.say(writeJson({ ...done, refusal: null, applied: true, secretsOf: made }, 2));
+  }
+  world.tell(`${count(done.changes, "change")} made in ${plain(place)}.`);
+  tellLeft(left, sides.pull, world);
+  return left.length > 0 ? LEFT_EXIT_CODE : 0;
+}
+
+/** Returns the exit code of a sync that carries nothing out. It records what is the same, also in a fresh clone. */
+async function endWithout(
+  { plan, code, left }: Decided,
+  files: Sent,
+  serviceDir: string,
+  place: string,
+  input: Input,
+): Promise<number> {
+  const isDone = code === 0 || left.length > 0;
+  if (isDone && !input.on("dry-run"))
+    await rememberSynced(plan.entries, files, serviceDir, place, ({ state }) => state === "unchanged");
+  return code ?? 0;
+}
+
+async function syncLive(remote: Remote, serviceDir: string, input: Input, world: World): Promise<number> {
+  const files = await readFiles(serviceDir, remote, input, world);
+  const place = `${remote.url}/${remote.app}/production`;
+  const folder = await describeFolder(serviceDir, place, files, world);
+  const sent = { ...files, ...folder, to: "production" };
   const sides = {
     source: "the files",
     into: " of production",
     pull: "relay pull with a profile of production",
   };
   const decided = await decidePlan(remote, sent, sides, input, world);
-  if (typeof decided === "number") return decided;
+  if (decided.code !== null) return await endWithout(decided, files, serviceDir, place, input);
   const change = { sent, decided, serviceDir, requireSame: () => requireSameFiles(files, serviceDir) };
   const done = await carryLive(remote, change, input, world);
   if (typeof done === "number") return done;
-  const place = `${remote.url}/${remote.app}/production`;
-  await rememberSynced(done.entries, files, serviceDir, place, decided.replaceEdited);
-  return 0;
+  await rememberSynced(done.entries, files, serviceDir, place, isSynced(decided.replaceEdited));
+  tellLeft(decided.left, sides.pull, world);
+  return decided.left.length > 0 ? LEFT_EXIT_CODE : 0;
 }
 
 interface Sent {
@@ -169,23 +208,49 @@ async function requireSameFiles(sent: Sent, serviceDir: string): Promise<void> {
   );
 }
 
-/** Records what the files and the server have in common. `relay pull` derives from it which side changed. */
+/** Lists the items of the files by target. */
+function listFileItems({ relays, catalog }: Sent): Map<string, ReadFileItem> {
+  const items = new Map<string, ReadFileItem>();
+  for (const one of relays) if (isJsonObject(one)) items.set(`relay:${one.name}`, () => one);
+  for (const item of listItems(catalog)) items.set(syncTarget(item), (current) => item.resolve(current));
+  return items;
+}
+
+/** Describes to the server what the folder last saw of the environment, and the folder's commit. */
+async function describeFolder(serviceDir: string, place: string, files: Sent, world: World) {
+  const memory = await readMergeBase(serviceDir, place);
+  const seen = listSeen(memory, listFileItems(files));
+  const isKnown = memory.size > 0 && seen.size <= MAX_SEEN_ITEMS;
+  const base = [...seen].map(([target, one]) => {
+    const at = target.indexOf(":");
+    return { kind: target.slice(0, at), name: target.slice(at + 1), ...one };
+  });
+  const commit = await world.findCommit(serviceDir);
+  return { ...(isKnown ? { base } : {}), ...(commit === null ? {} : { commit }) };
+}
+
+/** Records what the files and the server have in common. The next sync and `relay pull` derive from it which side changed. */
 async function rememberSynced(
   entries: readonly EntryView[],
-  { relays, catalog }: Sent,
+  files: Sent,
   serviceDir: string,
   place: string,
-  replacedEdited: boolean,
+  isRecorded: (entry: EntryView) => boolean,
 ): Promise<void> {
   const memory = await readMergeBase(serviceDir, place);
-  const definitions = new Map(relays.map((one) => [isJsonObject(one) ? one.name : "", one]));
-  const items = new Map(listItems(catalog).map((item) => [`${item.kind}:${item.name}`, item]));
-  for (const { kind, name, state } of entries) {
-    const target = `${kind}:${name}`;
-    if (state === "deleted") memory.delete(target);
-    if (state === "deleted" || state === "only_there" || (state === "edited" && !replacedEdited)) continue;
-    const content = kind === "relay" ? definitions.get(name) : items.get(target)?.resolve(null);
-    if (content !== undefined) memory.set(target, content);
+  const items = listFileItems(files);
+  for (const entry of entries) {
+    const target = syncTarget(entry);
+    if (entry.state === "deleted") memory.delete(target);
+    else if (isRecorded(entry)) {
+      const content = (entry.content as Json | undefined) ?? items.get(target)?.(null);
+      if (content !== undefined) memory.set(target, content);
+    }
   }
   await writeMergeBase(serviceDir, place, memory);
+}
+
+/** Reports whether both sides are the same after the plan is applied. */
+function isSynced(replaceEdited: boolean) {
+  return (entry: EntryView): boolean => entry.state === "unchanged" || isChange(entry, replaceEdited);
 }

@@ -1,0 +1,304 @@
+/** Tests a team: two clones of one git repository, and CI, sync to one server. No sync reverts a teammate's work without a warning. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Clock } from "../../src/base/clock.ts";
+import { findCommit } from "../../src/interfaces/cli/sync/git-commit.ts";
+import { type CliProcess, startCli } from "../kit/cli-process.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+let home: string;
+let server: CliProcess;
+let url: string;
+let team: string;
+let app: string;
+let apps = 0;
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), "relay-server-"));
+  server = startCli(["serve", "--port", "0"], { cwd: home });
+  url = /http:\/\/127\.0\.0\.1:\d+/.exec(await server.line("127.0.0.1:"))?.[0] ?? "";
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  rmSync(home, { recursive: true });
+});
+
+const receiver = (name: string, text = "x") => ({
+  name,
+  trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id" } },
+  actions: [{ type: "write_record", collection: "notes", data: { text } }],
+});
+const NOTES = { collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } };
+
+function git(cwd: string, ...words: string[]): string {
+  const settings = ["-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "init.defaultBranch=main"];
+  const done = Bun.spawnSync(["git", ...settings, ...words], { cwd, stderr: "pipe" });
+  if (done.exitCode !== 0) throw new Error(`git ${words.join(" ")}: ${done.stderr}`);
+  return done.stdout.toString().trim();
+}
+
+/** One member of the team: a clone, and a key with a name. */
+class Member {
+  readonly folder: string;
+  readonly #key: string;
+
+  private constructor(folder: string, key: string) {
+    this.folder = folder;
+    this.#key = key;
+  }
+
+  static async join(name: string, environment = "development"): Promise<Member> {
+    const made = await runCommand(["keys", "create", "--name", name, "--app", app, "--environment", environment], { cwd: home });
+    const key = /relay_(?:dev|live)_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+    const folder = join(team, name);
+    git(team, "clone", "--quiet", join(team, "origin.git"), folder);
+    mkdirSync(join(folder, "service", "relays"), { recursive: true });
+    return new Member(folder, key);
+  }
+
+  file(name: string): string {
+    return join(this.folder, "service", "relays", `${name}.json`);
+  }
+
+  write(...definitions: { name: string }[]): void {
+    for (const one of definitions) writeFileSync(this.file(one.name), `${JSON.stringify(one, null, 2)}\n`);
+  }
+
+  catalog(value: object = NOTES): void {
+    writeFileSync(join(this.folder, "service", "catalog.json"), JSON.stringify(value));
+  }
+
+  /** Runs a command. `answer` makes it interactive, and is the answer to its question. */
+  async run(line: readonly string[], answer?: boolean, more: { clock?: Clock; meanwhile?: () => Promise<void>; hear?: (text: string) => void } = {}) {
+    const asked: string[] = [];
+    const { clock = new VirtualClock(Date.now() + 120_000), meanwhile, hear } = more;
+    const confirm = async (question: string): Promise<boolean> => {
+      asked.push(question);
+      await meanwhile?.();
+      return answer === true;
+    };
+    const terminal = answer === undefined ? {} : { interactive: true, confirm };
+    const env = { RELAY_KEY: this.#key, RELAY_URL: url };
+    const given = { cwd: this.folder, env, clock, findCommit, ...terminal, ...(hear === undefined ? {} : { hear }) };
+    return { ...(await runCommand(line, given)), asked };
+  }
+
+  /** Commits and pushes everything, and returns the commit. */
+  push(): string {
+    git(this.folder, "add", "--all");
+    git(this.folder, "commit", "--quiet", "--message", "change");
+    if (git(this.folder, "ls-remote", "origin", "main") !== "") this.pull();
+    git(this.folder, "push", "--quiet", "origin", "HEAD:main");
+    return git(this.folder, "rev-parse", "HEAD");
+  }
+
+  pull(): void {
+    git(this.folder, "pull", "--quiet", "--no-rebase", "origin", "main");
+  }
+
+  async api(method: string, path: string, body?: unknown) {
+    const headers = { authorization: `Bearer ${this.#key}`, "content-type": "application/json" };
+    const place = `${url}/api/apps/${app}/development${path}`;
+    const response = await fetch(place, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+    // biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
+    const json = (response.status === 204 ? null : await response.json()) as any;
+    expect(response.status).toBeLessThan(300);
+    return json;
+  }
+
+  async textOf(name: string): Promise<string> {
+    return (await this.api("GET", `/relays/${name}`)).relay.definition.actions[0].data.text;
+  }
+
+  async edit(definition: { name: string }): Promise<void> {
+    const { relay } = await this.api("GET", `/relays/${definition.name}`);
+    await this.api("PUT", `/relays/${definition.name}`, { definition, version: relay.version });
+  }
+}
+
+let ann: Member;
+let bob: Member;
+
+/** Gives each test an app, and two clones that both have synced the same files. */
+beforeEach(async () => {
+  apps += 1;
+  app = `shop${apps}`;
+  team = mkdtempSync(join(tmpdir(), "relay-team-"));
+  git(team, "init", "--quiet", "--bare", "origin.git");
+  expect((await runCommand(["apps", "create", "Shop", "--id", app], { cwd: home })).code).toBe(0);
+  ann = await Member.join("ann");
+  ann.write(receiver("checkout"), receiver("other"));
+  ann.catalog();
+  expect((await ann.run(["sync"])).code).toBe(0);
+  ann.push();
+  bob = await Member.join("bob");
+  expect(await bob.run(["sync"])).toMatchObject({ code: 0, told: "Nothing to do." });
+});
+
+describe("a sync from a folder that is behind", () => {
+  test("does not revert a teammate's work: it names the teammate, the commit and the command, and a dry run refuses the same", async () => {
+    bob.write(receiver("checkout", "bob"));
+    const commit = bob.push();
+    expect((await bob.run(["sync"])).code).toBe(0);
+    ann.write(receiver("other", "ann"));
+    const said = `! relay checkout  the server has a newer version, synced by key bob from commit ${commit.slice(0, 7)}, 2 min ago; this file has not changed: run relay pull first`;
+    for (const line of [["sync"], ["sync", "--dry-run"]]) {
+      const refused = await ann.run(line);
+      expect([refused.code, refused.said.split("\n")]).toEqual([1, expect.arrayContaining([said])]);
+      expect(refused.told).toContain(
+        "The server has a newer version of relay checkout, and the file has not changed. Nothing was changed: run relay pull first.",
+      );
+      expect(refused.told).toContain("newer_on_server");
+      expect(await ann.run(line, true)).toMatchObject({ code: 1, asked: [] });
+    }
+    expect([await ann.textOf("checkout"), await ann.textOf("other")]).toEqual(["bob", "x"]);
+    const json = JSON.parse((await ann.run(["sync", "--json"])).said);
+    expect(json.refusal.code).toBe("newer_on_server");
+    expect(json.entries.find(({ name }: { name: string }) => name === "checkout")).toMatchObject({
+      state: "behind",
+      newer: { how: "synced", byName: "bob", commit },
+    });
+
+    const status = await ann.run(["status"]);
+    const rows = status.said.split("\n").map((row) => row.split(/ {2,}/).slice(0, 3));
+    expect(rows).toContainEqual(["relay checkout", "behind", "as synced"]);
+    expect(rows).toContainEqual(["relay other", "edited", "as synced"]);
+    expect((await ann.run(["pull"])).said).toContain("~ relay checkout  changed on the server");
+    expect(await ann.run(["sync"])).toMatchObject({ code: 0 });
+    expect([await bob.textOf("checkout"), await bob.textOf("other")]).toEqual(["bob", "ann"]);
+    // The other clone is behind in turn, and git brings its files up to date.
+    expect((await bob.run(["sync"])).code).toBe(1);
+    ann.push();
+    bob.pull();
+    expect(await bob.run(["sync"])).toMatchObject({ code: 0, told: "Nothing to do." });
+  });
+
+  test("replaces the newer version with --yes", async () => {
+    bob.write(receiver("checkout", "bob"));
+    await bob.run(["sync"]);
+    const forced = await ann.run(["sync", "--yes"]);
+    expect(forced.code).toBe(0);
+    expect(forced.said).toMatch(/! relay checkout {2}the server has a newer version, synced by key bob.*; this file has not changed, replaced/);
+    expect(await ann.textOf("checkout")).toBe("x");
+  });
+
+  test("does not create again what a teammate deleted, and does not prune what a teammate added", async () => {
+    rmSync(bob.file("other"));
+    bob.write(receiver("added"));
+    expect((await bob.run(["sync", "--prune"])).code).toBe(0);
+    const refused = await ann.run(["sync", "--prune"]);
+    expect(refused.code).toBe(1);
+    expect(refused.said).toMatch(
+      /! relay other {2}gone on the server, deleted by key bob, 2 min ago; this file has not changed: run relay pull --prune first/,
+    );
+    expect(refused.said).toContain("? relay added  only on the server, not changed");
+    expect(await ann.run(["pull", "--prune", "--yes"])).toMatchObject({ code: 0 });
+    expect([existsSync(ann.file("other")), existsSync(ann.file("added"))]).toEqual([false, true]);
+    expect(await ann.run(["sync", "--prune"])).toMatchObject({ code: 0, told: "Nothing to do." });
+  });
+
+  test("creates everything in a new server at the same address", async () => {
+    const made = await runCommand(["apps", "create", "Shop", "--id", `${app}-new`], { cwd: home });
+    expect(made.code).toBe(0);
+    const synced = join(ann.folder, "service", ".synced.json");
+    writeFileSync(synced, readFileSync(synced, "utf8").replaceAll(`/${app}/`, `/${app}-new/`));
+    app = `${app}-new`;
+    const moved = await Member.join("moved");
+    writeFileSync(join(moved.folder, "service", ".synced.json"), readFileSync(synced));
+    expect(await moved.run(["sync"])).toMatchObject({ code: 0 });
+    expect(await moved.textOf("checkout")).toBe("x");
+  });
+});
+
+describe("both sides changed", () => {
+  test("refuses without a terminal, asks at one, and pull shows the conflict", async () => {
+    bob.write(receiver("checkout", "bob"));
+    await bob.run(["sync"]);
+    ann.write(receiver("checkout", "ann"), receiver("new"));
+    const refused = await ann.run(["sync"]);
+    expect(refused.code).toBe(1);
+    expect(refused.said).toMatch(/! relay checkout {2}changed in the file and on the server, synced by key bob/);
+    expect(refused.told).toContain("Changed on both sides since the last sync: relay checkout.");
+    expect((await ann.run(["status"])).said).toMatch(/relay checkout +conflict +as synced/);
+    expect((await ann.run(["pull"])).code).toBe(3);
+    const kept = await ann.run(["sync"], false);
+    expect([kept.code, kept.asked]).toEqual([3, ["Replace the server's newer version (relay checkout) with the files?"]]);
+    expect(kept.told).toContain("Not replaced: relay checkout. The server keeps its version: relay pull writes it to the files.");
+    expect([await ann.textOf("checkout"), await ann.textOf("new")]).toEqual(["bob", "x"]);
+    expect((await ann.run(["sync"], true)).code).toBe(0);
+    expect(await ann.textOf("checkout")).toBe("ann");
+  });
+
+  test("of a relay that both created is a conflict", async () => {
+    bob.write(receiver("new", "bob"));
+    await bob.run(["sync"]);
+    ann.write(receiver("new", "ann"));
+    expect((await ann.run(["sync"])).told).toContain("newer_on_server");
+    expect(await ann.textOf("new")).toBe("bob");
+    expect((await ann.run(["pull", "--ours"])).code).toBe(0);
+    expect((await ann.run(["sync"])).code).toBe(0);
+    expect(await ann.textOf("new")).toBe("ann");
+  });
+
+  test("of a hotfix in the dashboard names the dashboard", async () => {
+    await bob.edit(receiver("checkout", "hotfix"));
+    const refused = await ann.run(["sync"]);
+    expect([refused.code, refused.told.includes("edited_in_dashboard")]).toEqual([1, true]);
+    expect(refused.said).toMatch(/! relay checkout {2}the server has a newer version, edited by key bob, 2 min ago; this file has not changed/);
+    expect((await ann.run(["pull"])).code).toBe(0);
+    expect(await ann.run(["sync"])).toMatchObject({ code: 0, told: "Nothing to do." });
+  });
+});
+
+describe("--wait", () => {
+  const race = (line: readonly string[]) => {
+    const clock = new VirtualClock(Date.now());
+    let moves = 0;
+    return ann.run(line, true, {
+      clock,
+      // The teammate syncs between the plan and the answer to its question, once.
+      meanwhile: async () => {
+        moves += 1;
+        if (moves === 1) await bob.edit(receiver("other", "bob"));
+      },
+      hear: (text: string) => {
+        if (text.includes("plans again")) setTimeout(() => clock.advance(3_000), 0);
+      },
+    });
+  };
+
+  test("plans again after another sync came between the plan and its change, and without it the sync fails", async () => {
+    await bob.edit(receiver("checkout", "bob"));
+    ann.write(receiver("checkout", "ann"), receiver("other", "ann"));
+    const failed = await race(["sync"]);
+    expect([failed.code, failed.told.includes("version_conflict")]).toEqual([1, true]);
+    await bob.edit(receiver("other", "x"));
+    const waited = await race(["sync", "--wait"]);
+    expect([waited.code, waited.asked.length]).toEqual([0, 2]);
+    expect(waited.told).toContain("Another sync changed the environment: the command waits for it, then plans again.");
+    expect([await bob.textOf("checkout"), await bob.textOf("other")]).toEqual(["ann", "ann"]);
+  });
+});
+
+test("a fresh clone that pulls only one item keeps the base of the others", async () => {
+  const clone = await Member.join("clone");
+  await bob.edit(receiver("checkout", "hotfix"));
+  clone.write(receiver("other", "clone"));
+  expect((await clone.run(["pull", "checkout"])).code).toBe(0);
+  expect(JSON.parse(readFileSync(clone.file("checkout"), "utf8"))).toEqual(receiver("checkout", "hotfix"));
+  expect((await clone.run(["sync"])).code).toBe(0);
+  expect(await clone.textOf("other")).toBe("clone");
+});
+
+test("the history shows who synced each version and from which commit, with changes that are not committed", async () => {
+  const first = git(ann.folder, "rev-parse", "HEAD");
+  bob.write(receiver("checkout", "bob"));
+  await bob.run(["sync"]);
+  const [newest] = (await ann.api("GET", "/relays/checkout/versions")).items;
+  expect(newest).toMatchObject({ actorName: "bob", origin: "file", commit: `${first}-dirty` });
+  const history = await ann.run(["relays", "history", "checkout"]);
+  expect(history.said).toContain(`commit ${first.slice(0, 7)} with changes that are not committed`);
+});
