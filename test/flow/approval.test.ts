@@ -116,6 +116,30 @@ describe("a promote", () => {
     expect(edited.origin).toEqual({ kind: "dashboard", at: expect.any(String) });
   });
 
+  test("shows the commit of the files to the owner, and keeps it in the history of the relay", async () => {
+    await using api = await startApi();
+    const commit = "0123456789abcdef0123456789abcdef01234567-dirty";
+    const wanted = { relays: [receiver("one")], catalog: NOTES, to: "production", base: [], commit };
+    const asked = await ask(api, wanted);
+    expect((await see(api, asked, null)).sourceCommit).toBe(commit);
+    expect((await decide(api, asked, "approve")).status).toBe(200);
+    expect((await apply(api, asked)).status).toBe(200);
+    expect((await see(api, asked, null)).sourceCommit).toBe(commit);
+    const [version] = (await api.call(`${LIVE}/relays/one/versions`, { session: true })).json.items;
+    expect([version.actorName, version.commit]).toEqual(["test", commit]);
+    const promoted = await ask(api, { ...PROMOTE, replaceEdited: true }).catch(() => null);
+    expect(promoted).toBeNull();
+  });
+
+  test("does not show a key the approvals of others, and counts them", async () => {
+    await using api = await startApi();
+    await ask(api, { relays: [receiver("one")], to: "production" });
+    const list = async (key: string) => (await api.call(`${LIVE}/approvals`, { key })).json;
+    expect(await list(api.keys.live)).toEqual({ approvals: [], others: 1 });
+    const own = (await api.call(`${DEV}/approvals`, { key: api.keys.dev })).json;
+    expect(own).toMatchObject({ approvals: [{ sourceCommit: null }], others: 0 });
+  });
+
   test("reads the checklists of the first 5 relays of the plan", async () => {
     await using api = await startApi();
     await setDevelopment(

@@ -283,6 +283,32 @@ describe("--wait", () => {
   });
 });
 
+test("a server of an earlier version, which knows no base and no commit, gets the files", async () => {
+  const seen: string[] = [];
+  const earlier = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      const body = await request.text();
+      const unknown = ["base", "commit"].filter((field) => body.includes(`"${field}":`));
+      seen.push(`${pathname.split("/").at(-1)} ${unknown.join()}`);
+      const problems = unknown.map((field) => ({ field, message: `${field} is not a known field.` }));
+      if (unknown.length > 0) return Response.json({ code: "invalid_input", message: "Not known.", problems }, { status: 400 });
+      const sent = { method: request.method, headers: request.headers, ...(body === "" ? {} : { body }) };
+      return await fetch(`${url}${pathname}`, sent);
+    },
+  });
+  const address = `http://127.0.0.1:${earlier.port}`;
+  const synced = join(ann.folder, "service", ".synced.json");
+  writeFileSync(synced, readFileSync(synced, "utf8").replaceAll(url, address));
+  ann.write(receiver("checkout", "ann"));
+  const done = await ann.run(["sync", "--url", address]);
+  await earlier.stop(true);
+  expect(done.code).toBe(0);
+  expect([seen, await ann.textOf("checkout")]).toEqual([["key ", "plan base,commit", "plan ", "apply "], "ann"]);
+});
+
 test("a fresh clone that pulls only one item keeps the base of the others", async () => {
   const clone = await Member.join("clone");
   await bob.edit(receiver("checkout", "hotfix"));

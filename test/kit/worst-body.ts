@@ -35,7 +35,7 @@ export const nearNames = definition([Object.fromEntries(Array.from({ length: 2_4
 const named = (name: string, value: object) => ({ ...value, name });
 const NOTES_FIELDS = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`field${at}`, { type: "text" }]));
 /** The most that one sync carries: the largest relay, twenty relays, and a catalog that makes the service check every relay. */
-export const SYNCED: { relays: object[]; catalog?: object; prune?: true }[] = [
+export const SYNCED: { relays: object[]; catalog?: object; prune?: true; base?: object[] }[] = [
   { relays: [named("large", manyTemplates)] },
   {
     relays: Array.from({ length: 20 }, (_, at) => named(`small${at}`, definition([{ type: "call_url", url: "https://example.com/x" }]))),
@@ -47,6 +47,7 @@ export const SYNCED: { relays: object[]; catalog?: object; prune?: true }[] = [
       collections: Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`made${at}`, { kind: "shared", fields: NOTES_FIELDS }])),
       products: Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`made-${at}`, { title: "x".repeat(190) }])),
     },
+    base: Array.from({ length: 2_000 }, (_, at) => ({ kind: "relay", name: `some${at}`, mark: "0".repeat(40), changed: false })),
   },
 ];
 

@@ -45,7 +45,7 @@ type ShownPlan = Static<typeof shownPlanView>;
 export interface SentFiles {
   relays: readonly Json[];
   catalog: Json;
-  /** What the folder last saw of the environment; absent: nothing. */
+  /** The folder's last knowledge of the environment; absent: none. */
   base?: readonly (SyncItem & SeenItem)[];
   /** The git commit of the folder. */
   commit?: string;

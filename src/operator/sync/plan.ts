@@ -26,7 +26,7 @@ export interface Files {
   catalog: Catalog | null;
   /** True if synced relays whose file is missing are deleted. */
   prune: boolean;
-  /** What the folder last saw of the environment. Null if it saw nothing or is unknown, so the environment's last sync decides. */
+  /** The folder's last knowledge of the environment. Null if it saw nothing or is unknown, so the environment's last sync decides. */
   seen: SeenItems | null;
   /** The git commit of the folder, or null. */
   commit: string | null;
@@ -106,7 +106,7 @@ export const entryView = Type.Object({
   newer: Type.Optional(newerView),
   content: Type.Optional(
     Type.Unknown({
-      description: "a plan of the catalog as it is after the change; its file may leave a field out",
+      description: "a plan of the catalog with the fields that its file leaves out, after the change",
     }),
   ),
 });
@@ -280,7 +280,7 @@ async function readUnmatchedRelays(
   return entries;
 }
 
-/** Reports whether the folder, or the last sync where the folder knows nothing, saw the relay as it is. */
+/** Reports whether the folder, or the last sync where the folder knows nothing, saw this version of the relay. */
 async function isKnownRelay(
   tx: Reader,
   environmentId: number,

@@ -47,8 +47,8 @@ export function listSeen(memory: MergeBase, files: ReadonlyMap<string, ReadFileI
 type Comparison = "created" | "unchanged" | "changed" | "behind" | "conflict" | "unknown";
 
 /**
- * Compares the environment's content with the file's. Null is no content. `wasDeleted`: the environment records that somebody deleted the
- * item there. Without that record the environment never had it, and the folder saw another one under this address.
+ * Compares the environment's content with the file's. Null is no content. `wasDeleted`: the environment records that the item was deleted
+ * there. Without that record the environment never had it, and the folder saw another one under this address.
  */
 export function compareSides(
   before: Json,

@@ -191,10 +191,12 @@ type Names = Pick<AuditView, "actorName" | "targetName">;
 
 /** Returns the SQL that finds the name behind an id such as `person:<id>`, with one index lookup per row. */
 function nameSql(column: "actor" | "target"): string {
-  const nameOf = (table: string, name: string, kind: string): string =>
+  const nameOf = (table: string, name: string, kind: string, more = ""): string =>
     `WHEN audit.${column} LIKE '${kind}:%' THEN (SELECT ${name} FROM ${table}
-      WHERE ${table}.id = substr(audit.${column}, ${kind.length + 2}) AND ${table}.environment_id = audit.environment_id)`;
-  return `CASE ${nameOf("person", "email", "person")} ${nameOf("api_key", "name", "key")} END`;
+      WHERE ${table}.id = substr(audit.${column}, ${kind.length + 2})${more})`;
+  const person = nameOf("person", "email", "person", " AND person.environment_id = audit.environment_id");
+  // A key of development can change production after an approval.
+  return `CASE ${person} ${nameOf("api_key", "name", "key")} END`;
 }
 
 /** The name of a row's actor: of a key its name, of a person the address. It is null for any other actor. */

@@ -52,8 +52,6 @@ const LOOK_EVERY_MS = 1_000;
 
 /** The change of production, as planned and shown. */
 interface LiveChange {
-  /** The body of the request: the files, or the environment that has the items. */
-  sent: object;
   decided: Decided;
   /** The folder for the file with new secrets. */
   serviceDir: string;
@@ -68,10 +66,10 @@ export async function carryLive(
   input: Input,
   world: World,
 ): Promise<PlanResult | number> {
-  const { plan, replaceEdited } = change.decided;
+  const { plan, sent, replaceEdited } = change.decided;
   await requireSecretsFile(change);
   await change.requireSame();
-  const asked = { ...change.sent, replaceEdited, plan: plan.plan };
+  const asked = { ...sent, replaceEdited, plan: plan.plan };
   // A stop of the command withdraws the request from here on.
   using stop = new Stop(world);
   const { approval } = await remote.request<{ approval: ApprovalView }>("POST", "/approvals", asked);

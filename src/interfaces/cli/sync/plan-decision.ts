@@ -1,6 +1,7 @@
 /** Shows the plan of a sync, a live sync and a promote. It asks before the change and stores new secrets after it. */
 import type { RefusalCode } from "../../../base/code/refusal-code.ts";
 import { writeJson } from "../../../base/json.ts";
+import { Refusal } from "../../../base/refusal.ts";
 import { plain } from "../../../base/text.ts";
 import {
   type EntryView,
@@ -39,12 +40,17 @@ export function placeOf({ url, place }: Remote): string {
 /** The plan as shown, and what the user decided. */
 export interface Decided {
   plan: PlanPreview;
+  /** The request that the server planned. */
+  sent: Planned;
   /** The exit code if there is nothing to carry out; null: carry the plan out. */
   code: number | null;
   replaceEdited: boolean;
   /** The items of the server that the user does not want to replace. */
   left: readonly EntryView[];
 }
+
+/** The files, or the environment that has the items, and what the folder knows. */
+type Planned = Readonly<Record<string, unknown>>;
 
 /** The exit code if the user kept what the server has. */
 export const LEFT_EXIT_CODE = 3;
@@ -65,20 +71,17 @@ interface Sides {
  */
 export async function decidePlan(
   remote: Remote,
-  sent: object,
+  given: Planned,
   sides: Sides,
   input: Input,
   world: World,
 ): Promise<Decided> {
-  const plan = await remote.request<PlanPreview>("POST", "/sync/plan", {
-    ...sent,
-    replaceEdited: input.on("yes"),
-  });
   const isJson = input.on("json");
   const replaces = input.on("yes");
+  const { plan, sent } = await requestPlan(remote, given, replaces);
   const end = (code: number, left: Decided["left"], refusal = plan.refusal): Decided => {
     if (isJson) world.say(writeJson({ ...plan, refusal, applied: false }, 2));
-    return { plan, code, replaceEdited: replaces, left };
+    return { plan, sent, code, replaceEdited: replaces, left };
   };
   if (!isJson) printPlan(plan, sides, replaces, world);
   const rejection = plan.refusal ?? findRefusal(plan);
@@ -100,11 +103,31 @@ export async function decidePlan(
   const replacesUnseen = unseen.length > 0 && (await asksToReplace(unseen, sides, world));
   const left = replacesUnseen ? [] : unseen;
   if (plan.changes + (replacesUnseen ? unseen.length : 0) > 0)
-    return { plan, code: null, replaceEdited: replaces || replacesUnseen, left };
+    return { plan, sent, code: null, replaceEdited: replaces || replacesUnseen, left };
   const done = end(left.length > 0 ? LEFT_EXIT_CODE : 0, left);
   if (left.length === 0) world.tell("Nothing to do.");
   tellLeft(left, sides.pull, world);
   return done;
+}
+
+/** Requests the plan. A server of an earlier version knows no `base` and no `commit`, and compares with its own last sync. */
+async function requestPlan(
+  remote: Remote,
+  given: Planned,
+  replaceEdited: boolean,
+): Promise<{ plan: PlanPreview; sent: Planned }> {
+  const ask = (sent: Planned) =>
+    remote.request<PlanPreview>("POST", "/sync/plan", { ...sent, replaceEdited });
+  try {
+    return { plan: await ask(given), sent: given };
+  } catch (error) {
+    const problems = error instanceof Refusal ? (error.extra.problems ?? []) : [];
+    const isEarlier =
+      problems.length > 0 && problems.every(({ field }) => field === "base" || field === "commit");
+    if (!isEarlier) throw error;
+    const { base: _base, commit: _commit, ...sent } = given;
+    return { plan: await ask(sent), sent };
+  }
 }
 
 /** Reports the items that the user did not want to replace. */

@@ -22,7 +22,7 @@ export const promote: Command = {
     const decided = await decidePlan(remote, sent, sides, input, world);
     if (decided.code !== null) return decided.code;
     const serviceDir = readServiceDir(input, world);
-    const change = { sent, decided, serviceDir, requireSame: async () => undefined };
+    const change = { decided, serviceDir, requireSame: async () => undefined };
     const done = await carryLive(remote, change, input, world);
     if (typeof done === "number") return done;
     tellLeft(decided.left, sides.pull, world);

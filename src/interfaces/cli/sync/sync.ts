@@ -93,13 +93,13 @@ async function syncDevelopment(
   const sides = { source: "the files", into: "", pull: "relay pull" };
   const decided = await decidePlan(remote, set, sides, input, world);
   if (decided.code !== null) return await endWithout(decided, files, serviceDir, place, input);
-  const { plan, replaceEdited, left } = decided;
+  const { plan, sent, replaceEdited, left } = decided;
   // Finds a secrets file that cannot be written before the server creates a secret.
   await readLocalSecrets(serviceDir);
   await requireSameFiles(files, serviceDir);
   const { secrets, ...done } = await remote
     .request<PlanResult>("POST", "/sync/apply", {
-      ...set,
+      ...sent,
       replaceEdited,
       plan: plan.plan,
     })
@@ -139,15 +139,15 @@ async function syncLive(remote: Remote, serviceDir: string, input: Input, world:
   const files = await readFiles(serviceDir, remote, input, world);
   const place = `${remote.url}/${remote.app}/production`;
   const folder = await describeFolder(serviceDir, place, files, world);
-  const sent = { ...files, ...folder, to: "production" };
+  const set = { ...files, ...folder, to: "production" };
   const sides = {
     source: "the files",
     into: " of production",
     pull: "relay pull with a profile of production",
   };
-  const decided = await decidePlan(remote, sent, sides, input, world);
+  const decided = await decidePlan(remote, set, sides, input, world);
   if (decided.code !== null) return await endWithout(decided, files, serviceDir, place, input);
-  const change = { sent, decided, serviceDir, requireSame: () => requireSameFiles(files, serviceDir) };
+  const change = { decided, serviceDir, requireSame: () => requireSameFiles(files, serviceDir) };
   const done = await carryLive(remote, change, input, world);
   if (typeof done === "number") return done;
   await rememberSynced(done.entries, files, serviceDir, place, isSynced(decided.replaceEdited));
