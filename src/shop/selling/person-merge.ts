@@ -192,9 +192,9 @@ async function moveRecords(tx: Writer, { change, from, to }: Merge): Promise<num
   tx.notify("record", environmentId);
   const update = `UPDATE record SET owner_id = CASE WHEN owner_id = $from THEN $to ELSE owner_id END,
       recipient_id = CASE WHEN recipient_id = $from THEN $to ELSE recipient_id END, written_by = $by, event_id = NULL, updated_at = $nowMs
-    WHERE environment_id = $environmentId AND seq IN (SELECT CAST(value AS INTEGER) FROM json_each($seqs))`;
+    WHERE seq IN (SELECT CAST(value AS INTEGER) FROM json_each($seqs))`;
   const seqs = JSON.stringify(rows.map(({ seq }) => seq));
-  return await tx.run(update, { environmentId, from: from.id, to: to.id, by, nowMs, seqs });
+  return await tx.run(update, { from: from.id, to: to.id, by, nowMs, seqs });
 }
 
 function listDifferentAttributes({ from, to }: Merge): DifferentAttribute[] {
