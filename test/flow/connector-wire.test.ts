@@ -44,7 +44,11 @@ const ROWS: [what: string, body: unknown, status: number, code: number | string 
   ["a ping", ask("ping"), 200, null],
   ["an id that is a text", ask("ping", undefined, "one"), 200, null],
   ["an unknown method", ask("tools/forget"), 200, -32_601],
-  ["resources, which are not offered", ask("resources/list"), 200, -32_601],
+  ["prompts, which are not offered", ask("prompts/list"), 200, -32_601],
+  ["a resource without a URI", ask("resources/read", {}), 200, -32_602],
+  ["an unknown resource", ask("resources/read", { uri: "relay://docs/nothing" }), 200, -32_002],
+  ["a resource of another scheme", ask("resources/read", { uri: "file:///etc/passwd" }), 200, -32_002],
+  ["a resource outside the documentation", ask("resources/read", { uri: "relay://docs/../metrics" }), 200, -32_002],
   ["a call without a name", ask("tools/call", {}), 200, -32_602],
   ["a call whose arguments are a text", ask("tools/call", { name: "list_relays", arguments: "x" }), 200, -32_602],
   ["a call whose arguments are a list", ask("tools/call", { name: "list_relays", arguments: [] }), 200, -32_602],
@@ -138,12 +142,15 @@ describe("every tool, with the protocol's official client", () => {
       tx.run("UPDATE event SET state = 'queued', next_attempt_at = ?1 WHERE seq = (SELECT max(seq) FROM event)", retryMs),
     );
     const person = (await told("list_people", {})).json.items[0].id;
+    await fetch(`${api.base}/hooks/shop/orders`, { method: "POST", body: "{}" });
+    const call = (await told("list_calls", {})).json.items[0].id;
     const GIVEN: Record<string, [works: Record<string, unknown>, wrong: Record<string, unknown>]> = {
       list_relays: [{ limit: 1 }, { limit: "many" }],
       read_relay: [{ name: "orders" }, { name: "nobody" }],
       list_events: [{ relay: "orders", state: "done" }, { state: "odd" }],
       read_event: [{ id }, { id: "evt_0" }],
       list_calls: [{ relay: "orders" }, { outcome: "odd" }],
+      read_call: [{ id: call }, { id: "none" }],
       list_unknown_calls: [{}, { limit: 0 }],
       list_problems: [{}, { all: "odd" }],
       list_alerts: [{ open: "true" }, { open: "odd" }],
@@ -163,6 +170,11 @@ describe("every tool, with the protocol's official client", () => {
         { name: "orders", person: "bea@example.com" },
         { name: "orders", body: "{no" },
       ],
+      read_catalog: [{}, { version: 1 }],
+      compare: [{}, { prune: true }],
+      list_senders: [{ q: "stripe", limit: 1 }, { limit: 0 }],
+      read_sender: [{ name: "stripe" }, { name: "nobody" }],
+      search_docs: [{ q: "rotate secret" }, { query: "rotate" }],
       changes: [{ since: "0.1.0" }, { since: "latest" }],
     };
     expect(Object.keys(GIVEN).sort()).toEqual(TOOLS.map(({ name }) => name).sort());

@@ -73,7 +73,39 @@ describe("over HTTP", () => {
     expect(Object.keys(events?.properties ?? {})).toContain("state");
   });
 
-  const LISTS = ["list_relays", "list_events", "list_calls", "list_unknown_calls", "list_problems", "list_alerts", "list_people"];
+  test("numbers and switches in inputs are numbers and booleans", async () => {
+    const { tools } = await client.listTools();
+    const typed = tools.flatMap(({ name, inputSchema }) =>
+      Object.entries((inputSchema.properties ?? {}) as Record<string, { type?: string; description?: string }>).map(([field, one]) => ({
+        at: `${name}.${field}`,
+        ...one,
+      })),
+    );
+    const ofType = (type: string) => typed.filter((one) => one.type === type).map(({ at }) => at);
+    expect(typed.filter(({ description, type }) => description?.startsWith("an integer") && type !== "integer")).toEqual([]);
+    expect(JSON.stringify(typed)).not.toContain('"true"');
+    expect(ofType("integer")).toContain("list_events.limit");
+    expect(ofType("boolean")).toEqual(expect.arrayContaining(["list_alerts.open", "list_problems.all"]));
+    expect((await call(client, "list_alerts", { open: true, limit: 1 })).isError).toBe(false);
+  });
+
+  test("the documentation and the schemas are resources", async () => {
+    const { resources } = await client.listResources();
+    const { resourceTemplates } = await client.listResourceTemplates();
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual(["relay://docs/errors/{code}", "relay://docs/senders/{name}"]);
+    const read = async (uri: string) => {
+      const [content] = (await client.readResource({ uri })).contents as { uri: string; mimeType: string; text: string }[];
+      return content;
+    };
+    for (const { uri, mimeType } of resources) expect(await read(uri)).toMatchObject({ uri, mimeType, text: expect.stringMatching(/^[#{]/) });
+    const schema = parseJson((await read("relay://docs/definition.schema.json"))?.text ?? "") as { properties: object };
+    expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(["trigger", "actions"]));
+    expect((await read("relay://docs/definition#conditions"))?.text).toStartWith("# ");
+    expect((await read("relay://docs/errors/bad_signature"))?.text).toContain("What to do");
+    expect((await read("relay://docs/senders/stripe"))?.text).toContain("Stripe");
+  });
+
+  const LISTS = ["list_relays", "list_events", "list_calls", "list_unknown_calls", "list_problems", "list_alerts", "list_people", "list_senders"];
   for (const name of LISTS)
     test(`${name} returns the answer of its route`, async () => {
       const { isError, texts, json } = await call(client, name, { limit: 5 });
@@ -118,6 +150,12 @@ describe("over HTTP", () => {
     ["list_events", { nothing: "x" }, "invalid_input"],
     ["replay_event", { id: "evt_0", run: "all" }, "invalid_input"],
     ["changes", { since: "latest" }, "invalid_input"],
+    ["read_call", { id: "99999" }, "not_found"],
+    ["read_call", { id: "u1" }, "not_found"],
+    ["read_catalog", { version: "x" }, "invalid_input"],
+    ["compare", { relays: [] }, "invalid_input"],
+    ["read_sender", { name: "nobody" }, "not_found"],
+    ["search_docs", { q: "x".repeat(300) }, "invalid_input"],
     ["no_such_tool", {}, "not_found"],
   ];
   for (const [name, given, code] of REFUSED)

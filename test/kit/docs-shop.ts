@@ -56,6 +56,8 @@ export async function openDocsShop(): Promise<DocsShop> {
   const signed = bindScheme({ scheme: "hooks" })?.sign(receiverSecret, draft);
   const sent = await fetch(`${api.base}/hooks/shop/orders`, { method: "POST", headers: signed?.headers ?? {}, body });
   const { eventId } = (await sent.json()) as { eventId: string };
+  await fetch(`${api.base}/hooks/shop/orders`, { method: "POST", body });
+  const call = (await ask("GET", "calls")).items[0]?.id ?? "";
   const grant = (await ask("POST", `persons/${ada}/grants`, { entitlement: "access:members" })).grant.id;
   const record = (await ask("POST", "collections/orders/records", { data: { order: "1" }, to: ada })).record.id;
   const note = (await ask("POST", "collections/todos/records", { data: { text: "Begin" }, owner: ada })).record.id;
@@ -100,6 +102,7 @@ export async function openDocsShop(): Promise<DocsShop> {
     PERSON: ada,
     OTHER_PERSON: other,
     EVENT: eventId,
+    CALL: call,
     GRANT: grant,
     RECORD: record,
     NOTE: note,

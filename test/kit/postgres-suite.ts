@@ -44,6 +44,7 @@ const LONG_FLOWS: readonly string[] = [
   ...["person-story", "checklist", "person-filter", "manual-mail", "mail-stop", "api-account", "api-body", "client-record", "odd-record"],
   ...["relay-history", "funnel", "overview", "recent-change", "bulk-replay", "try-now", "action-rule", "corrected-person", "hold-arrival"],
   ...["arrival-lives", "plan-arrival", "sale-suspended", "receipts-move", "people-merge", "people-change-address", "sync", "read-all", "allowed-url"],
+  "connector-tasks",
 ];
 
 const pathsOf = (rules: readonly string[], flows: readonly string[]): string[] => [

@@ -234,6 +234,7 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET {E}/bulk-replays": list("/bulk-replays"),
   "GET {E}/bulk-replays/:id": refused(404, "GET", `${E}/bulk-replays/rpl_none`, undefined),
   "POST {E}/bulk-replays/:id/stop": refused(404, "POST", `${E}/bulk-replays/rpl_none/stop`, {}),
+  "GET {E}/catalog": get(`${E}/catalog`),
   "GET {E}/catalog-uses": get(`${E}/catalog-uses`),
   "GET {E}/overview": get(`${E}/overview`),
   "GET /api/overview": get("/api/overview"),
@@ -242,6 +243,7 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET {E}/find": () => [`${E}/find?q=p`, `${E}/find?q=${wideRecord}`],
   "GET {E}/calls": list("/calls", "relay=nothing"),
   "GET {E}/calls/counts": () => [`${E}/calls/counts`, `${E}/calls/counts?relay=nothing`],
+  "GET {E}/calls/:id": refused(404, "GET", `${E}/calls/999999999999`, undefined),
   "GET {E}/unknown-calls": list("/unknown-calls"),
   "GET {E}/collections/:name/records": () => [
     `${wide}?limit=200`,

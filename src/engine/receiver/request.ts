@@ -171,6 +171,23 @@ export async function listRecentRequests(
   return makePage(rows, request, (row) => row.seq, viewCall);
 }
 
+/** Returns one request of the log. Throws `not_found`. */
+export async function requireRecentRequest(
+  tx: Reader,
+  environmentId: number,
+  id: string,
+): Promise<RecentRequestView> {
+  const seq = /^\d{1,15}$/.test(id) ? Number(id) : -1;
+  const rest = "WHERE environment_id = $environmentId AND slot = $slot AND seq = $seq";
+  const slot = seq % MAX_RECENT_CALLS;
+  const row = seq < 0 ? null : await RECENT_REQUEST.get(tx, rest, { environmentId, slot, seq });
+  if (row !== null) return viewCall(row);
+  throw new Refusal(
+    "not_found",
+    `The log has no request with this id: GET …/calls lists the last ${MAX_RECENT_CALLS} requests that created no event.`,
+  );
+}
+
 function viewCall(row: CallRow): RecentRequestView {
   const { environmentId: _, slot: __, seq, at, firstAt, relayName, ...call } = row;
   return { id: String(seq), at: toIso(at), firstAt: toIso(firstAt), relay: relayName, ...call };

@@ -1,13 +1,15 @@
 /** The audit, standing problems, alerts, and recent requests to receivers that became no event. */
 import { Type } from "typebox";
+import { findMeaning } from "../../base/code/code.ts";
 import { type Page, readPageRequest } from "../../base/page.ts";
-import { exactText, fields, oneOf, pageOf, pageQuery, readTime } from "../../base/schema.ts";
+import { exactText, fields, oneOf, orNull, pageOf, pageQuery, readTime } from "../../base/schema.ts";
 import {
   countRecentRequests,
   listRecentRequests,
   REQUEST_OUTCOMES,
   recentRequestView,
   requestCountsView,
+  requireRecentRequest,
 } from "../../engine/receiver/request.ts";
 import { listUnknownRequests, unknownRequestView } from "../../engine/receiver/unknown-request.ts";
 import { alertView, listAlerts, resolveAlert } from "../../platform/audit/alert.ts";
@@ -18,6 +20,7 @@ import type { Reader } from "../../store/port.ts";
 import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
+import { meaningView } from "./docs.ts";
 
 /** A name in a called URL, whether or not a relay has it. */
 const calledName = exactText(63, "the name in the called URL");
@@ -137,6 +140,17 @@ export const watchRoutes = [
       const filter = { relay, sinceMs: readTime("since", since) };
       await deps.writeRecentRequests();
       return { counts: await deps.store.read((tx) => countRecentRequests(tx, environmentId, filter)) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/calls/:id",
+    summary: "Shows one request that created no event, with its cause and what its code means.",
+    answer: Type.Object({ call: recentRequestView, meaning: orNull(meaningView) }),
+    async handle({ deps, environmentId, params }) {
+      await deps.writeRecentRequests();
+      const call = await deps.store.read((tx) => requireRecentRequest(tx, environmentId, params.id));
+      return { call, meaning: findMeaning(call.code, ["refusal", "request"]) };
     },
   }),
   environmentRoute({

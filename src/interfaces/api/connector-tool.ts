@@ -4,14 +4,20 @@
  */
 import type { TObject, TSchema } from "typebox";
 import { checkInput } from "../../base/check-shape.ts";
+import type { JsonObject } from "../../base/json.ts";
+import { MAX_PAGE_SIZE } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields } from "../../base/schema.ts";
 import type { Route } from "../http/route.ts";
 import { aboutRoutes } from "./about.ts";
 import { watchRoutes } from "./audit.ts";
+import { catalogRoutes } from "./catalog.ts";
+import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
 import { personRoutes } from "./person.ts";
 import { relayRoutes } from "./relay.ts";
+import { senderRoutes } from "./sender.ts";
+import { syncRoutes } from "./sync.ts";
 import { testEventRoutes } from "./test-event.ts";
 
 export interface Tool {
@@ -20,6 +26,8 @@ export interface Tool {
   /** Says what the tool does, for the model that selects tools. */
   description: string;
   route: Route;
+  /** The body of every call. The caller then gives only the names in the route's path. Null if the caller gives the body. */
+  body: JsonObject | null;
   /** True if the tool changes data. Such tools can be switched off. */
   writes: boolean;
   /** True for a write whose effects cannot be undone. */
@@ -34,6 +42,10 @@ const OFFERED = [
   ...watchRoutes,
   ...personRoutes,
   ...aboutRoutes,
+  ...docsRoutes,
+  ...senderRoutes,
+  ...catalogRoutes,
+  ...syncRoutes,
 ];
 
 /** Defines a tool. `route` is the route's method and path, with `{E}` for the environment. */
@@ -43,11 +55,12 @@ function tool(
   title: string,
   description: string,
   effect: "reads" | "writes" | "cannot be undone" = "reads",
+  body: JsonObject | null = null,
 ): Tool {
   const found = OFFERED.find((one) => `${one.method} ${one.path.replace(E, "{E}")}` === route);
   if (found === undefined) throw new Error(`The tool ${name} is over ${route}, which is no route.`);
   const writes = effect !== "reads";
-  return { name, title, description, route: found, writes, destructive: effect === "cannot be undone" };
+  return { name, title, description, route: found, body, writes, destructive: effect === "cannot be undone" };
 }
 
 export const TOOLS: readonly Tool[] = [
@@ -82,6 +95,12 @@ export const TOOLS: readonly Tool[] = [
     "Lists the requests that were rejected, ignored or duplicates, newest first, with the cause. Use this when a provider says that it sent a webhook but there is no event.",
   ),
   tool(
+    "GET {E}/calls/:id",
+    "read_call",
+    "Read a request without an event",
+    "Shows one request of list_calls: its cause, what its code means and what to do.",
+  ),
+  tool(
     "GET {E}/unknown-calls",
     "list_unknown_calls",
     "List requests to unknown receivers",
@@ -110,6 +129,38 @@ export const TOOLS: readonly Tool[] = [
     "read_person",
     "Read a person",
     "Shows one person with what they have now. id is their email address, id or store account token.",
+  ),
+  tool(
+    "GET {E}/catalog",
+    "read_catalog",
+    "Read the catalog",
+    "Shows the collections, access, products and plans that relays name, in the form of catalog.json, with the version of the catalog.",
+  ),
+  tool(
+    "POST {E}/sync/plan",
+    "compare",
+    "Compare development and production",
+    "Compares the relays and the catalog of development and production. Each entry shows what a promotion of development would change in production (before is production, after is development). Relays that exist only in production have the state only_there.",
+    "reads",
+    { from: "development", to: "production" },
+  ),
+  tool(
+    "GET /api/senders",
+    "list_senders",
+    "List senders",
+    "Lists the providers with a known signature, by name. q finds a text in the name or the description. Use this before you write a relay for a provider.",
+  ),
+  tool(
+    "GET /api/senders/:name",
+    "read_sender",
+    "Read a sender",
+    "Shows one provider: a relay definition to start from, the catalog that it names, where its secret is, its event types, an example event and pitfalls.",
+  ),
+  tool(
+    "GET /docs/search",
+    "search_docs",
+    "Search the documentation",
+    "Finds sections of the documentation that contain every word of q, best first. The resource relay://docs/<page> is the complete page.",
   ),
   tool(
     "POST {E}/relays/validate",
@@ -181,21 +232,36 @@ function givenNames({ path }: Route): string[] {
 }
 
 /** Returns the JSON Schema of the tool's input: path parameters, query and body as one object. */
-export function inputSchema({ route }: Tool) {
-  const parts = [route.query, route.body].filter((part): part is TObject => part !== null && isObject(part));
+export function inputSchema({ route, body }: Tool) {
+  const query = route.query ?? NO_FIELDS;
+  const sent = body === null && route.body !== null && isObject(route.body) ? route.body : NO_FIELDS;
   const names = givenNames(route);
   return {
     type: "object" as const,
     properties: {
       ...Object.fromEntries(names.map((name) => [name, { type: "string", description: `the ${name}` }])),
-      ...Object.assign({}, ...parts.map(({ properties }) => properties)),
+      ...Object.fromEntries(
+        Object.entries(query.properties).map(([name, one]) => [name, toValue(name, one)]),
+      ),
+      ...sent.properties,
     },
-    required: [...names, ...parts.flatMap(({ required = [] }) => required)],
+    required: [...names, ...(query.required ?? []), ...(sent.required ?? [])],
     additionalProperties: false,
   };
 }
 
-function isObject(schema: TSchema): boolean {
+/** Returns the schema of a query parameter as a value of JSON. In an address every value is a text. */
+function toValue(name: string, schema: TSchema): object {
+  const { description } = schema as { description?: string };
+  const described = description === undefined ? {} : { description };
+  if (name === "limit") return { type: "integer", minimum: 1, maximum: MAX_PAGE_SIZE, ...described };
+  const { anyOf = [] } = schema as { anyOf?: { const?: unknown }[] };
+  const words = anyOf.map((one) => one.const);
+  if (words.includes("true") && words.includes("false")) return { type: "boolean", ...described };
+  return schema;
+}
+
+function isObject(schema: TSchema): schema is TObject {
   return "properties" in schema;
 }
 
@@ -203,7 +269,8 @@ function isObject(schema: TSchema): boolean {
  * Places the arguments of a tool in its route: path parameters, query and body. Refuses with `invalid_input` a value that no path or query can
  * have, for example the null of a client that names every field.
  */
-export function placeArguments({ route }: Tool, given: Readonly<Record<string, unknown>>) {
+export function placeArguments(tool: Tool, given: Readonly<Record<string, unknown>>) {
+  const { route } = tool;
   // An object without a prototype treats a name that Object defines like any other unknown field.
   const params: Record<string, string> = Object.create(null);
   const asked: Record<string, string> = Object.create(null);
@@ -222,7 +289,8 @@ export function placeArguments({ route }: Tool, given: Readonly<Record<string, u
   }
   // A URL with thousands of names is far more expensive to create than to refuse.
   if (route.method === "GET") checkInput(querySchema, { ...asked, ...body });
-  return { params, query: new URLSearchParams(asked), body };
+  if (tool.body !== null) checkInput(NO_FIELDS, body);
+  return { params, query: new URLSearchParams(asked), body: tool.body ?? body };
 }
 
 function readWord(name: string, value: unknown): string {

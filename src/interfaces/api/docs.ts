@@ -103,7 +103,8 @@ const found = Type.Object({
   excerpt: Type.String(),
 });
 
-const meaningView = Type.Object({
+/** The meaning of a code. */
+export const meaningView = Type.Object({
   kinds: Type.Array(oneOf(CODE_KINDS)),
   status: orNull(Type.Integer()),
   what: Type.String(),

@@ -1,8 +1,8 @@
 /** Serves a request in this process, without HTTP. Commands on a data directory use it, so that they run the code that a server runs. */
-import { matchesPath, refuseMissing, requireOneReading } from "../http/address.ts";
+import { refuseMissing, requireOneReading } from "../http/address.ts";
 import { admitCommandLine } from "../http/admission.ts";
 import type { HttpDeps } from "../http/deps.ts";
-import type { Route } from "../http/route.ts";
+import { findRoute, readParams } from "../http/route-match.ts";
 import { ROUTES } from "./route-list.ts";
 
 /** The origin of the request's URL. SOURCE is its caller in caps and logs. */
@@ -23,7 +23,7 @@ export async function serveInProcess(
   { method, path, body, mediaType }: InnerRequest,
 ): Promise<Response> {
   const [pathname = ""] = path.split("?");
-  const route = findRoute(method, pathname);
+  const route = findRoute(ROUTES, method, pathname);
   if (route === null) throw refuseMissing(ROUTES, method, pathname);
   const params = readParams(route.path, pathname);
   const init = { method, headers: { "content-type": mediaType } };
@@ -31,21 +31,4 @@ export async function serveInProcess(
   requireOneReading(request, params);
   admitCommandLine(request);
   return await route.serve(deps, { request, params, source: SOURCE });
-}
-
-/** Returns the route with the fewest parameters, because a literal segment takes precedence over a parameter. */
-function findRoute(method: string, pathname: string): Route | null {
-  const matching = ROUTES.filter((route) => route.method === method && matchesPath(route.path, pathname));
-  const countParams = ({ path }: Route): number => path.split(":").length;
-  return matching.toSorted((one, other) => countParams(one) - countParams(other))[0] ?? null;
-}
-
-function readParams(pattern: string, pathname: string): Record<string, string> {
-  const given = pathname.split("/");
-  return Object.fromEntries(
-    pattern.split("/").flatMap((part, at) => {
-      const text = decodeURIComponent(given[at] ?? "");
-      return part.startsWith(":") ? [[part.slice(1), text]] : [];
-    }),
-  );
 }

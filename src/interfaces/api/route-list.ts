@@ -8,6 +8,7 @@ import { appDeletionRoutes } from "./app-deletion.ts";
 import { approvalRoutes } from "./approval.ts";
 import { watchRoutes } from "./audit.ts";
 import { bulkReplayRoutes } from "./bulk-replay.ts";
+import { catalogRoutes } from "./catalog.ts";
 import { clientRoutes } from "./client.ts";
 import { connectorRoutes } from "./connector.ts";
 import { docsRoutes } from "./docs.ts";
@@ -64,6 +65,7 @@ export const ROUTES: readonly Route[] = [
   ...personRoutes,
   ...personSessionRoutes,
   ...grantRoutes,
+  ...catalogRoutes,
   ...sellingRoutes,
   ...mailRoutes,
   ...settingRoutes,

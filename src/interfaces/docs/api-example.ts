@@ -173,6 +173,7 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
     params: NOBODY,
     body: { body: '{"id":"44","type":"order.paid","email":"ada@example.com"}' },
   },
+  "GET {E}/calls/:id": { params: { id: "$CALL" } },
   "GET {E}/events": { query: "?state=done&relay=orders" },
   "GET {E}/events/:id": { params: EVENT },
   "GET {E}/events/:id/cause": { params: EVENT },

@@ -34,11 +34,20 @@ async function readStoredFiles(tx: Reader, environmentId: number): Promise<Store
   const relays = rows
     .map(({ name, version, definition }) => ({ name, version, definition }))
     .sort((one, other) => (one.name < other.name ? -1 : 1));
+  const catalog = await readCatalog(tx, environmentId);
+  requireSyncSize(utf8Bytes(writeJson({ relays: relays.map(({ definition }) => definition), catalog })));
+  const all = writeCanonicalJson({ relays, catalog: await hashCatalog(tx, environmentId) });
+  const stamp = new Bun.CryptoHasher("sha256").update(all).digest("hex");
+  return { relays, catalog, stamp };
+}
+
+/** Reads the catalog in the form of `catalog.json`. Throws `body_too_large` for more than one sync may have. */
+async function readCatalog(tx: Reader, environmentId: number): Promise<JsonObject> {
   const collections = await readAll((request) => listCollections(tx, environmentId, request));
   const sold = await readAll((request) => products.list(tx, environmentId, request));
   const tiers = await readAll((request) => plans.list(tx, environmentId, request));
   const access = await listAccessSlugs(tx, environmentId);
-  const catalog: JsonObject = {
+  return {
     ...section(
       "collections",
       collections.map(({ name, kind, fields }) => [name, { kind, fields: fields as JsonObject }]),
@@ -62,10 +71,16 @@ async function readStoredFiles(tx: Reader, environmentId: number): Promise<Store
       ]),
     ),
   };
-  requireSyncSize(utf8Bytes(writeJson({ relays: relays.map(({ definition }) => definition), catalog })));
-  const all = writeCanonicalJson({ relays, catalog: await hashCatalog(tx, environmentId) });
-  const stamp = new Bun.CryptoHasher("sha256").update(all).digest("hex");
-  return { relays, catalog, stamp };
+}
+
+/** Returns the catalog with its version, which every save of an item changes. */
+export async function showCatalog(
+  tx: Reader,
+  environmentId: number,
+): Promise<{ catalog: JsonObject; version: string }> {
+  const catalog = await readCatalog(tx, environmentId);
+  requireSyncSize(utf8Bytes(writeJson(catalog)));
+  return { catalog, version: await hashCatalog(tx, environmentId) };
 }
 
 /** Returns the content as a set of files. Relays that break one of today's rules are listed separately. */
