@@ -18,6 +18,7 @@ import {
   type Sentence,
   withoutCode,
 } from "./sentences.ts";
+import { listUnknownWords } from "./spelling.ts";
 
 export interface Finding extends Sentence {
   /** The name of the place in the table below. */
@@ -99,6 +100,8 @@ export function checkSentence(
   const openings = read === readComments ? [...BANNED_OPENINGS, ...COMMENT_OPENINGS] : BANNED_OPENINGS;
   const rules = [...BANNED_WORDS, ...(isQuestion ? [] : openings), ...BRITISH];
   const found = rules.flatMap((rule) => match(rule, text));
+  for (const word of listUnknownWords(text))
+    found.push({ found: word, instead: "correct the spelling, or add the term to scripts/words/terms.txt" });
   const words = countWords(text);
   if (isShort && words > MAX_SENTENCE_WORDS)
     found.push({ found: `${words} words`, instead: `at most ${MAX_SENTENCE_WORDS}, as several sentences` });

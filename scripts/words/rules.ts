@@ -66,18 +66,15 @@ export const COMMENT_OPENINGS: readonly WordRule[] = [
   opening("(What|Whether|How|Why|Which|Who|Whom)", "a noun or a third-person verb"),
 ];
 
-/** British forms. Codes and fields of the specification keep their spelling. */
+/** British forms that the American dictionary has too. Codes and fields of the specification keep their spelling. */
 export const BRITISH: readonly WordRule[] = [
   rule("cancelled", "canceled"),
   rule("cancelling", "canceling"),
-  rule("(authoris|recognis|organis|normalis|initialis|serialis|minimis|maximis)(e|es|ed|ing|ation)", "…ize"),
-  rule("(behaviour|colour|favour|honour|labour|neighbour)s?", "behavior, color …"),
   rule("(centre|metre|theatre)s?", "center …"),
-  rule("licence", "license"),
   rule("fulfil(?!_)(s|ment)?", "fulfill"),
-  rule("(travelled|labelled|modelled|signalled)", "one l"),
+  rule("(favour|honour|labour)s?", "favor, honor, labor"),
+  rule("(labelled|modelled|signalled)", "one l"),
   rule("(catalogue|dialogue)s?", "catalog, dialog"),
-  rule("grey", "gray"),
   rule("whilst|amongst|towards", "while, among, toward"),
 ];
 

@@ -20,6 +20,9 @@ describe("a sentence", () => {
     ["What does a code mean?", []],
     ["The event was cancelled.", ["cancelled"]],
     ["The action `fulfil_product` fulfills a product.", []],
+    ["A colour behaves as thier colors do.", ["colour", "thier"]],
+    ["Stripe’s webhooks can't read camelCase, relay_key, --only, evt_1 or docs/relay.md.", []],
+    ["The Adyen terms are known; Xlist is a placeholder.", []],
     [`${"word ".repeat(31)}end.`, ["32 words"]],
   ])("%s", (text, found) => {
     expect(findingsOf(text)).toEqual(found);

@@ -7,7 +7,7 @@ import { poll } from "./patience.ts";
 interface Taken {
   from: string;
   to: string[];
-  /** The message as received, with dots unstuffed. */
+  /** The message as received, without the escape of leading dots. */
   raw: string;
   secure: boolean;
   user: string | null;

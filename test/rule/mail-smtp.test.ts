@@ -357,7 +357,7 @@ describe("a mail by SMTP", () => {
     }
   });
 
-  test("trusts no unconfigured authority", async () => {
+  test("trusts no authority that is not configured", async () => {
     const server = await startMailServer({ authority: makeAuthority("Stranger"), security: "tls" });
     await use({ smtp: { host: "localhost", port: server.port, security: "tls" } });
     expect(await mailer.send(mail)).toMatchObject({ kind: "failed", retry: true });

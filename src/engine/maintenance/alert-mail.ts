@@ -150,7 +150,7 @@ export class AlertMail extends BackgroundJob {
     if (mails.unknown + mails.notLeft > 0) log.warn("mails of another node had no end", mails);
   }
 
-  /** Clears the problem of unmailed alerts where alert mail is switched off or has no mail server. */
+  /** Clears the problem of alerts that were not mailed where alert mail is switched off or has no mail server. */
   async #clearUnwanted(environmentId: number): Promise<void> {
     const { store, clock, local } = this.#deps;
     const environment = await store.read((tx) => findEnvironmentById(tx, environmentId));

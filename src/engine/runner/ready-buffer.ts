@@ -137,6 +137,6 @@ class RelayBuffer {
   invalidations = 0;
   /** The last transaction that ran events of the relay. It is compared with the open transaction only. */
   lastRun: { transaction: SharedTransaction | null; through: number } | null = null;
-  /** The last transaction that left a stored event unrun. */
+  /** The last transaction that stored an event and did not run it. */
   unrunIn: SharedTransaction | null = null;
 }

@@ -1,7 +1,7 @@
 /**
  * Logins of the command line, modeled on RFC 8628. A command gets a long device code to poll with and a short user code, which the user types
  * in the dashboard to allow or deny the login. Each code works once, for ten minutes, and is stored only as a digest. The key is created when
- * the command fetches it, so no unfetched key exists.
+ * the command fetches it, so no key waits for its fetch.
  */
 import { type Static, Type } from "typebox";
 import { hashToken, newId, newToken } from "../../base/id.ts";

@@ -176,7 +176,7 @@ export function listUnmailedAlerts(
   return ALERT.all(tx, rest, { environmentId, sinceMs, limit });
 }
 
-/** Lists environments with unmailed alerts since `sinceMs`: when the oldest began, and when the owner was last mailed. */
+/** Lists environments with alerts since `sinceMs` that were not mailed: when the oldest began, and when the owner was last mailed. */
 export function listUnmailedEnvironments(
   tx: Reader,
   sinceMs: number,

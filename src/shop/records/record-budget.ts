@@ -18,7 +18,7 @@ interface Storer {
   personId: string | null;
 }
 
-/** Returns the storer of the app itself, which only the environment's limit applies to. */
+/** Returns the app itself as the writer, to which only the environment's limit applies. */
 export function appStorer(environmentId: number): Storer {
   return { environmentId, personId: null };
 }
