@@ -706,6 +706,26 @@ describe("a request for an approval", () => {
     await ask(api);
   });
 
+  test("is refused while 20 others wait, and the preview refuses the same", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    await ask(api, PROMOTE, null);
+    await api.store.write("dashboard", (tx) =>
+      tx.run(
+        `INSERT INTO approval (id, environment_id, plan, source, replace_edited, shown, state, asked_by, asked_from, created_at, expires_at)
+         SELECT approval.id || value, environment_id, plan, source, replace_edited, shown, state, asked_by, asked_from, created_at, expires_at
+         FROM approval, json_each('[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19]')`,
+      ),
+    );
+    const { json } = await planOf(api);
+    const capped = await post(api, `${DEV}/approvals`, { ...PROMOTE, plan: json.plan });
+    expect([capped.status, capped.json.code, json.refusal]).toEqual([
+      429,
+      "approval_capped",
+      { code: "approval_capped", message: capped.json.message },
+    ]);
+  });
+
   test("from the dashboard is applied there, in the same two steps", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);

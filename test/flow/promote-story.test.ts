@@ -142,6 +142,30 @@ describe("relay sync --live", () => {
     expect(await last.exited).toBe(0);
   });
 
+  test("and promote refuse in a dry run what the command refuses: a missing folder, secrets that cannot be read, production without --live", async () => {
+    write(receiver("orders"));
+    await syncToDevelopment();
+    const nowhere = join(laptop, "nowhere");
+    for (const more of [[], ["--dry-run"]]) {
+      const lost = await runCommand(["promote", "--service-dir", nowhere, ...more], given());
+      expect([lost.code, lost.told.includes("There is no folder"), lost.told.includes("not_found")]).toEqual([1, true, true]);
+    }
+    writeFileSync(join(laptop, "service", ".secrets.json"), "{ half");
+    for (const line of [["promote"], ["sync", "--live"]])
+      for (const more of [[], ["--dry-run"]]) {
+        const broken = await runCommand([...line, ...more], given());
+        expect([broken.code, broken.told.includes(".secrets.json")]).toEqual([1, true]);
+      }
+    write(receiver("orders", "changed"));
+    const made = await runCommand(["keys", "create", "--app", app, "--environment", "production"], { cwd: home });
+    const live = /relay_live_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+    for (const more of [[], ["--dry-run"]]) {
+      expect((await runCommand(["sync", ...more], given())).code).toBe(1);
+      const production = await runCommand(["sync", ...more], { ...given(), env: { RELAY_KEY: live, RELAY_URL: base } });
+      expect([production.code, production.told.includes("approval_needed")]).toEqual([1, true]);
+    }
+  });
+
   test("with --dry-run requests no approval, and with --prune is a usage error", async () => {
     write(receiver("orders"));
     const dry = await runCommand(["sync", "--live", "--dry-run", "--json"], given());

@@ -191,7 +191,7 @@ describe("relay sync", () => {
     expect(await names()).toEqual(["one", "two"]);
     const pruned = await sync("--prune");
     expect([pruned.code, await names()]).toEqual([0, ["one"]]);
-    expect(pruned.said).toContain("- relay two  deleted, because its file is gone");
+    expect(pruned.said).toContain("- relay two  deleted, because its file is gone; no event waits");
     write(schedule("two"));
     expect((await sync()).code).toBe(0);
     rmSync(join(laptop, "service", "relays"), { recursive: true });

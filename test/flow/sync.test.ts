@@ -279,6 +279,9 @@ describe("an apply", () => {
     expect([capped.status, capped.json.code]).toEqual([429, "sync_capped"]);
     expect(capped.json.message).toContain("10 are left");
     expect((await apply(api, { relays: relays(25), plan: "pln_other" })).json.code).toBe("version_conflict");
+    // The preview refuses what the apply refuses now, and says until when.
+    const refused = (await plan(api, { relays: relays(32) })).json.refusal;
+    expect(refused).toEqual({ code: "sync_capped", message: capped.json.message, resetAt: capped.json.resetAt });
     expect((await sync(api, { relays: relays(31) })).status).toBe(200);
     expect((await sync(api, { relays: [receiver("relay0", { when: { event_id: "a" } })] })).status).toBe(429);
     await api.clock.advance(60_000);
@@ -298,6 +301,24 @@ describe("an apply", () => {
     expect((await sync(api, { relays: relays(40) })).json.changes).toBe(40);
     expect((await sync(api, { relays: relays(71) })).json.code).toBe("sync_capped");
     expect((await sync(api, { relays: relays(70) })).status).toBe(200);
+  });
+
+  test("counts the waiting events of the relays that a prune deletes", async () => {
+    await using api = await startApi();
+    await sync(api, { relays: ["gone", "idle", "stays"].map((name) => receiver(name)), catalog: NOTES });
+    await api.call(`${api.E}/relays/gone/pause`, { method: "POST", session: true });
+    for (let at = 0; at < 3; at++) {
+      const sent = await api.call(`${api.E}/relays/gone/test-event`, { method: "POST", session: true, body: {} });
+      expect(sent.status).toBe(200);
+    }
+    const { json } = await plan(api, { relays: [receiver("stays")], prune: true });
+    const deleted = json.entries.filter(({ state }: { state: string }) => state === "deleted");
+    expect(deleted.map(({ name, waitingEvents }: Record<string, unknown>) => [name, waitingEvents])).toEqual([
+      ["gone", 3],
+      ["idle", 0],
+    ]);
+    const kept = await plan(api, { relays: [receiver("stays")] });
+    expect(kept.json.entries.map(({ waitingEvents }: { waitingEvents?: number }) => waitingEvents)).toEqual([undefined, undefined, undefined]);
   });
 
   test("saves relays in any necessary order, and reuses the slot of a pruned relay", async () => {

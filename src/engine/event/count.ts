@@ -67,15 +67,30 @@ export async function countEvents(
   if (range.person !== null) return await countOfPerson(store, { ...range, person: range.person });
   const counts = new Map<EventState, StateCount>();
   for (const state of ["queued", "running", "failed", "dead"] as const)
-    counts.set(
-      state,
-      await countSteps(store, range, (tx, part) =>
-        countStep(tx, part, pathOfState(state), conditionsOf(part)),
-      ),
-    );
+    counts.set(state, await countState(store, range, state));
   return await countStates(
     async (state) => counts.get(state) ?? (await countDone(store, range, [...counts.values()])),
   );
+}
+
+/** Counts the relay's events that are queued or running. */
+export async function countUnfinished(store: Store, environmentId: number, relay: string): Promise<number> {
+  const range = await store.read((tx) => resolveRange(tx, environmentId, { relay }));
+  if (range === null) return 0;
+  let unfinished = 0;
+  for (const state of ["queued", "running"] as const) {
+    const { count } = await countState(store, range, state);
+    unfinished += count;
+  }
+  return Math.min(unfinished, MAX_COUNTED);
+}
+
+function countState(
+  store: Store,
+  range: CountRange,
+  state: Exclude<EventState, "done">,
+): Promise<StateCount> {
+  return countSteps(store, range, (tx, part) => countStep(tx, part, pathOfState(state), conditionsOf(part)));
 }
 
 async function countStates(count: (state: EventState) => Promise<StateCount>): Promise<EventCounts> {

@@ -3,17 +3,25 @@
  * production it only previews. Applying needs an approval (approval.ts).
  */
 import { type Static, Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
 import { isJsonObject, type Json, writeJson } from "../../base/json.ts";
 import { MAX_PROBLEMS } from "../../base/limit.ts";
 import { capProblems, type Problem, Refusal, refuseDefinition, type Warning } from "../../base/refusal.ts";
 import { fields, oneOf, orNull } from "../../base/schema.ts";
 import { placeProblems } from "../../base/shape.ts";
 import { utf8Bytes } from "../../base/text.ts";
-import type { SentFiles } from "../../operator/sync/approval.ts";
+import { countUnfinished } from "../../engine/event/count.ts";
+import { listOpenApprovals, rejectCapped, type SentFiles } from "../../operator/sync/approval.ts";
 import { checkCatalog } from "../../operator/sync/catalog-file.ts";
 import { SYNC_ITEM_KINDS } from "../../operator/sync/deployed-state.ts";
 import { readEnvironmentFiles, requireSyncSize } from "../../operator/sync/environment-files.ts";
-import { appliedView, type Files, type PlanResult, planView } from "../../operator/sync/plan.ts";
+import {
+  appliedView,
+  type EntryView,
+  type Files,
+  type PlanResult,
+  planView,
+} from "../../operator/sync/plan.ts";
 import { applyPlan, previewPlan } from "../../operator/sync/plan-apply.ts";
 import { MAX_SEEN_ITEMS, type SeenItem } from "../../operator/sync/side-comparison.ts";
 import { syncTarget } from "../../operator/sync/synced.ts";
@@ -95,10 +103,10 @@ export const syncRoutes = [
     answer: planView,
     async handle(call) {
       const target = await findTarget(call, call.body);
-      const { told, warnings, most } = await tellWanted(call, target, call.body);
-      const tooLarge = call.deps.syncCap.rejectTooLarge(told.changes, target, most);
-      const refusal = tooLarge === null ? null : { code: tooLarge.code, message: tooLarge.message };
-      return { ...viewCarried(told, warnings), refusal };
+      const { told, warnings } = await tellWanted(call, target, call.body);
+      const rejection = await findRejection(call, target, told.changes);
+      const entries = await countWaiting(call.deps, target, told.entries);
+      return { ...viewCarried({ ...told, entries }, warnings), refusal: viewRejection(rejection) };
     },
   }),
   environmentRoute({
@@ -126,6 +134,43 @@ export const syncRoutes = [
     },
   }),
 ];
+
+/** Returns the refusal that the apply of the plan, or the request for its approval, would get now. */
+async function findRejection(
+  { deps, by, nowMs }: WantedCall & Pick<EnvironmentCall, "by">,
+  target: Environment,
+  changes: number,
+): Promise<Refusal | null> {
+  return await deps.store.read(async (tx) => {
+    const tooMany = await deps.syncCap.findRejection(tx, target, changes, nowMs);
+    if (tooMany !== null || target.name !== "production" || changes === 0) return tooMany;
+    return rejectCapped(await listOpenApprovals(tx, target.id), by);
+  });
+}
+
+function viewRejection(rejection: Refusal | null) {
+  if (rejection === null) return null;
+  const { code, message, extra } = rejection;
+  return { code, message, ...(extra.resetAtMs === undefined ? {} : { resetAt: toIso(extra.resetAtMs) }) };
+}
+
+/** The most relays whose events a plan counts. */
+const MAX_COUNTED_RELAYS = 20;
+
+/** Adds to each relay that would be deleted how many of its events wait, because these fail with it. */
+async function countWaiting(
+  { store }: HttpDeps,
+  { id }: Environment,
+  entries: readonly EntryView[],
+): Promise<EntryView[]> {
+  const deleted = entries.filter(({ state }) => state === "deleted").slice(0, MAX_COUNTED_RELAYS);
+  const counts = new Map<EntryView, number>();
+  for (const entry of deleted) counts.set(entry, await countUnfinished(store, id, entry.name));
+  return entries.map((entry) => {
+    const waitingEvents = counts.get(entry);
+    return waitingEvents === undefined ? entry : { ...entry, waitingEvents };
+  });
+}
 
 export function viewCarried({ plan, changes, entries, warnings }: PlanResult, ofFiles: readonly Warning[]) {
   return { plan, changes, entries, warnings: [...ofFiles, ...warnings] };

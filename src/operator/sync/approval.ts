@@ -171,11 +171,8 @@ export async function requestApproval(tx: Writer, change: Change, asked: Approva
   const open = await listOpenApprovals(tx, environmentId);
   for (const row of open.filter(({ askedBy }) => askedBy === by))
     await end(tx, row, "withdrawn", nowMs, "A newer request replaced it.");
-  if (open.filter(({ askedBy }) => askedBy !== by).length >= MAX_OPEN)
-    throw new Refusal(
-      "approval_capped",
-      `${MAX_OPEN} approvals wait for production already: ask an owner to refuse those that are not needed, or wait until they expire.`,
-    );
+  const capped = rejectCapped(open, by);
+  if (capped !== null) throw capped;
   const row: ApprovalRow = {
     ...asked,
     id: newId("apr", nowMs),
@@ -197,6 +194,15 @@ export async function requestApproval(tx: Writer, change: Change, asked: Approva
 }
 
 const MAX_OPEN = 20;
+
+/** Returns the refusal of another request while others wait; null if it may be requested. */
+export function rejectCapped(open: readonly Pick<Approval, "askedBy">[], by: string): Refusal | null {
+  if (open.filter(({ askedBy }) => askedBy !== by).length < MAX_OPEN) return null;
+  return new Refusal(
+    "approval_capped",
+    `${MAX_OPEN} approvals wait for production already: ask an owner to refuse those that are not needed, or wait until they expire.`,
+  );
+}
 
 /** Returns the approval without its plan. Throws `not_found`. */
 export function requireApproval(tx: Reader, id: string): Promise<Approval> {

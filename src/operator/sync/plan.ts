@@ -60,7 +60,12 @@ const STATES = [
   "not_carried",
 ] as const;
 
-const refusalView = Type.Object({ code: Type.Unsafe<RefusalCode>(Type.String()), message: Type.String() });
+const refusalView = Type.Object({
+  code: Type.Unsafe<RefusalCode>(Type.String()),
+  message: Type.String(),
+  /** Only for a refusal that ends by itself. */
+  resetAt: Type.Optional(time),
+});
 
 /** The effect that a captured request can have through a relay with unsigned events, now and after the change. */
 const capturedCallView = Type.Object({
@@ -104,6 +109,11 @@ export const entryView = Type.Object({
   capturedCall: orNull(capturedCallView),
   /** Absent for an item that the plan replaces or creates without a question. */
   newer: Type.Optional(newerView),
+  waitingEvents: Type.Optional(
+    Type.Integer({
+      description: "for a relay that is deleted: its events that wait and fail with it, at most 10,000",
+    }),
+  ),
   content: Type.Optional(
     Type.Unknown({
       description: "a plan of the catalog with the fields that its file leaves out, after the change",

@@ -46,28 +46,40 @@ export class SyncCap {
     return isLarge ? Math.max(MAX_LARGE_PLAN_CHANGES, this.#limit) : this.#limit;
   }
 
+  /** Returns the refusal that an apply of so many changes would get now; null for none. */
+  async findRejection(tx: Reader, target: Target, changes: number, nowMs: number): Promise<Refusal | null> {
+    const isLarge = await mayBeLarge(tx, target);
+    const tooLarge = this.rejectTooLarge(changes, target, this.#mostOf(isLarge));
+    if (tooLarge !== null || changes === 0 || isLarge) return tooLarge;
+    const { left, beganAt } = await this.#readMinute(tx, target, nowMs);
+    return changes > left ? this.#reject(changes, Math.max(0, left), beganAt + CAP_WINDOW_MS) : null;
+  }
+
   /** Makes the cap of one apply. */
   makeCap(target: Target, nowMs: number): ChangeCap {
     return {
       take: async (tx, changes) => {
-        const isLarge = await mayBeLarge(tx, target);
-        const tooLarge = this.rejectTooLarge(changes, target, this.#mostOf(isLarge));
-        if (tooLarge !== null) throw tooLarge;
-        if (changes > 0 && !isLarge) await this.#take(tx, target, changes, nowMs);
+        const rejection = await this.findRejection(tx, target, changes, nowMs);
+        if (rejection !== null) throw rejection;
+        if (changes > 0 && !(await mayBeLarge(tx, target))) await this.#take(tx, target, changes, nowMs);
       },
     };
   }
 
-  async #take(tx: Writer, { id: environmentId }: Target, changes: number, nowMs: number): Promise<void> {
+  async #take(tx: Writer, target: Target, changes: number, nowMs: number): Promise<void> {
+    const { known, left, beganAt } = await this.#readMinute(tx, target, nowMs);
+    const row = { environmentId: target.id, beganAt, changes: this.#limit - left + changes };
+    if (known === null) await SYNC_MINUTE.insert(tx, row);
+    else await SYNC_MINUTE.update(tx, row);
+  }
+
+  /** Reads the changes that are left in the present minute. */
+  async #readMinute(tx: Reader, { id: environmentId }: Target, nowMs: number) {
     const known = await SYNC_MINUTE.find(tx, { environmentId });
     const runs = known !== null && nowMs - known.beganAt < CAP_WINDOW_MS;
     // Setting the clock back neither resets the limit nor extends it beyond a minute.
     const beganAt = runs ? Math.min(known.beganAt, nowMs) : nowMs;
-    const left = this.#limit - (runs ? known.changes : 0);
-    if (changes > left) throw this.#reject(changes, Math.max(0, left), beganAt + CAP_WINDOW_MS);
-    const row = { environmentId, beganAt, changes: this.#limit - left + changes };
-    if (known === null) await SYNC_MINUTE.insert(tx, row);
-    else await SYNC_MINUTE.update(tx, row);
+    return { known, left: this.#limit - (runs ? known.changes : 0), beganAt };
   }
 
   /** Returns the refusal for a plan with more than `most` changes; null for any other. */

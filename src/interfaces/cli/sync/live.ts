@@ -12,7 +12,7 @@ import { MINUTE_MS } from "../../../base/limit.ts";
 import { Refusal } from "../../../base/refusal.ts";
 import { plain } from "../../../base/text.ts";
 import type { ApprovalView } from "../../../operator/sync/approval.ts";
-import type { PlanResult } from "../../../operator/sync/plan.ts";
+import type { PlanPreview, PlanResult } from "../../../operator/sync/plan.ts";
 import { readLocalSecrets } from "../../../platform/secret/local-secrets.ts";
 import { askServer, type Remote } from "../api/remote.ts";
 import { CommandFailure, type Input, type Option } from "../command.ts";
@@ -67,7 +67,6 @@ export async function carryLive(
   world: World,
 ): Promise<PlanResult | number> {
   const { plan, sent, replaceEdited } = change.decided;
-  await requireSecretsFile(change);
   await change.requireSame();
   const asked = { ...sent, replaceEdited, plan: plan.plan };
   // A stop of the command withdraws the request from here on.
@@ -120,9 +119,9 @@ function tellEnd({ state, why, decidedBy }: ApprovalView, { url }: Remote, world
 }
 
 /** Finds a secrets file that cannot be written before the server creates a secret. */
-async function requireSecretsFile({ decided, serviceDir }: LiveChange): Promise<void> {
+export async function requireSecretsFile({ entries }: PlanPreview, serviceDir: string): Promise<void> {
   await readLocalSecrets(serviceDir);
-  const mayMake = decided.plan.entries.some(({ kind, state }) => kind === "relay" && state !== "unchanged");
+  const mayMake = entries.some(({ kind, state }) => kind === "relay" && state !== "unchanged");
   if (!mayMake || existsSync(serviceDir)) return;
   throw new CommandFailure(
     "not_found",

@@ -17,6 +17,7 @@ import type { World } from "../io.ts";
 import { toRefusalCode, writeCodeLine } from "../refusal-text.ts";
 import { sayTimes } from "../terminal/time-text.ts";
 import {
+  count,
   formatCommit,
   formatWho,
   nameThing,
@@ -63,6 +64,8 @@ interface Sides {
   into: string;
   /** The command that brings the edits into the source. */
   pull: string;
+  /** Fails if the change cannot be carried out here, for example because no file can take the new secrets. */
+  requireReady(plan: PlanPreview): Promise<void>;
 }
 
 /**
@@ -85,6 +88,8 @@ export async function decidePlan(
   };
   if (!isJson) printPlan(plan, sides, replaces, world);
   const rejection = plan.refusal ?? findRefusal(plan);
+  if (rejection?.resetAt !== undefined && input.on("wait"))
+    throw new Refusal(rejection.code, rejection.message, { resetAtMs: Date.parse(rejection.resetAt) });
   if (rejection !== null) {
     const refused = end(1, []);
     world.tell("Nothing was changed: the server would refuse the plan.");
@@ -99,6 +104,7 @@ export async function decidePlan(
     world.tell(writeCodeLine(unasked.code, ["--url", remote.url], world));
     return refused;
   }
+  if (plan.changes > 0) await sides.requireReady(plan);
   if (input.on("dry-run")) return end(0, []);
   const replacesUnseen = unseen.length > 0 && (await asksToReplace(unseen, sides, world));
   const left = replacesUnseen ? [] : unseen;
@@ -213,11 +219,19 @@ function formatState(entry: EntryView, { pull }: Sides, replaces: boolean, world
   const { state, newer } = entry;
   const replaced = isUnseen(entry) && replaces ? ", replaced" : "";
   const words = state === "behind" && isDeleted(entry) ? "gone on the server" : WORDS[state];
+  if (state === "deleted") return `${words}${formatWaiting(entry)}`;
   if (newer === undefined || state === "edited") return `${words}${replaced}`;
   const said = `${words}, ${formatNewer(newer, world)}`;
   if (state !== "behind") return `${said}${replaced}`;
   const way = isDeleted(entry) ? pull.replace("relay pull", "relay pull --prune") : pull;
   return `${said}; this file has not changed${replaces ? replaced : `: run ${way} first`}`;
+}
+
+/** Formats the events that wait for a relay that is deleted. A server of an earlier version counts none. */
+function formatWaiting({ waitingEvents }: EntryView): string {
+  if (waitingEvents === undefined) return "";
+  if (waitingEvents === 0) return "; no event waits";
+  return `; ${count(waitingEvents, "event")} ${waitingEvents === 1 ? "waits and fails" : "wait and fail"} with it`;
 }
 
 /** Formats who changed an item on the server, such as `synced by key CI from commit 1a2b3c4, 2 min ago`. */

@@ -1,11 +1,12 @@
 /** Carries a server's development environment into production after an owner approves it (`relay promote`). */
 
+import type { PlanPreview } from "../../../operator/sync/plan.ts";
 import { requireServer } from "../api/connect.ts";
 import { TARGET } from "../api/target.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
-import { carryLive, LIVE_EXIT_CODES, OPEN } from "./live.ts";
+import { carryLive, LIVE_EXIT_CODES, OPEN, requireSecretsFile } from "./live.ts";
 import { DRY_RUN, decidePlan, LEFT_EXIT_CODE, REPLACE, tellLeft } from "./plan-decision.ts";
 
 export const promote: Command = {
@@ -18,10 +19,11 @@ export const promote: Command = {
     const remote = await requireServer(input, world);
     const sent = { from: "development", to: "production" };
     const pull = "relay pull with a profile of production, then relay sync to development";
-    const sides = { source: "the content of development", into: " of production", pull };
+    const serviceDir = readServiceDir(input, world);
+    const requireReady = (plan: PlanPreview) => requireSecretsFile(plan, serviceDir);
+    const sides = { source: "the content of development", into: " of production", pull, requireReady };
     const decided = await decidePlan(remote, sent, sides, input, world);
     if (decided.code !== null) return decided.code;
-    const serviceDir = readServiceDir(input, world);
     const change = { decided, serviceDir, requireSame: async () => undefined };
     const done = await carryLive(remote, change, input, world);
     if (typeof done === "number") return done;

@@ -12,7 +12,7 @@ import { listDefinitionFiles, relaysFolder } from "../../../operator/sync/defini
 import { checkFiles } from "../../../operator/sync/file-set.ts";
 import { readJsonFile } from "../../../operator/sync/json-file.ts";
 import { readMergeBase, writeMergeBase } from "../../../operator/sync/merge-base.ts";
-import { type EntryView, isChange, type PlanResult } from "../../../operator/sync/plan.ts";
+import { type EntryView, isChange, type PlanPreview, type PlanResult } from "../../../operator/sync/plan.ts";
 import { listSeen, MAX_SEEN_ITEMS, type ReadFileItem } from "../../../operator/sync/side-comparison.ts";
 import { syncTarget } from "../../../operator/sync/synced.ts";
 import { readLocalSecrets } from "../../../platform/secret/local-secrets.ts";
@@ -23,7 +23,7 @@ import { type Command, CommandFailure, type Input, UsageError } from "../command
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
-import { carryLive, LIVE_EXIT_CODES, OPEN } from "./live.ts";
+import { carryLive, LIVE_EXIT_CODES, OPEN, requireSecretsFile } from "./live.ts";
 import {
   type Decided,
   DRY_RUN,
@@ -73,6 +73,11 @@ export const sync: Command = {
       );
     // An approval protects production better than the name of a profile.
     const remote = await requireServer(input, world, { writes: !isLive && !input.on("dry-run") });
+    if (!isLive && remote.environment === "production")
+      throw new CommandFailure(
+        "approval_needed",
+        "The key is of production, which accepts no change without an owner's approval: add --live, which requests one.",
+      );
     if (!isLive)
       return await waitForTurn(input, world, () => syncDevelopment(remote, serviceDir, input, world));
     if (input.on("wait")) await waitForApprovals(remote, world);
@@ -90,12 +95,12 @@ async function syncDevelopment(
   const place = placeOf(remote);
   const folder = await describeFolder(serviceDir, place, files, world);
   const set = { ...files, ...folder, prune: input.on("prune") };
-  const sides = { source: "the files", into: "", pull: "relay pull" };
+  // A secrets file that cannot be written is found before the server creates a secret.
+  const requireReady = async (): Promise<void> => void (await readLocalSecrets(serviceDir));
+  const sides = { source: "the files", into: "", pull: "relay pull", requireReady };
   const decided = await decidePlan(remote, set, sides, input, world);
   if (decided.code !== null) return await endWithout(decided, files, serviceDir, place, input);
   const { plan, sent, replaceEdited, left } = decided;
-  // Finds a secrets file that cannot be written before the server creates a secret.
-  await readLocalSecrets(serviceDir);
   await requireSameFiles(files, serviceDir);
   const { secrets, ...done } = await remote
     .request<PlanResult>("POST", "/sync/apply", {
@@ -144,6 +149,7 @@ async function syncLive(remote: Remote, serviceDir: string, input: Input, world:
     source: "the files",
     into: " of production",
     pull: "relay pull with a profile of production",
+    requireReady: (plan: PlanPreview) => requireSecretsFile(plan, serviceDir),
   };
   const decided = await decidePlan(remote, set, sides, input, world);
   if (decided.code !== null) return await endWithout(decided, files, serviceDir, place, input);
