@@ -1,12 +1,13 @@
 /**
- * Tests that an assistant finishes its tasks by tool calls only, with the protocol's official client: it finds why a customer has no access, and
- * compares both environments.
+ * Tests that an assistant finishes its tasks by tool calls only, with the protocol's official client: it finds why a customer has no access,
+ * and replays dead events by plan.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { parseJson } from "../../src/base/json.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
+import { poll } from "../kit/patience.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers by their fields
 type Answer = any;
@@ -88,5 +89,40 @@ describe("finds why a customer has no access", () => {
       ]);
       await by.close();
     }
+  });
+});
+
+describe("replays dead events by plan", () => {
+  const DEAD = { state: "dead", relay: "visits" };
+
+  /** Reads until the answer of the tool passes, while the time of the service passes. */
+  const until = async (passes: (answer: Answer) => boolean, name: string, given: Record<string, unknown>) => {
+    const read = async (): Promise<Answer> => {
+      await api.clock.advance(1_000);
+      return await use(name, given);
+    };
+    return await poll(read, passes, 1);
+  };
+
+  test("after the cause is fixed", async () => {
+    const trigger = { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id" } };
+    const actions = [{ type: "write_record", collection: "visits", data: { text: "{{event.id}}" } }];
+    await must("POST", `${api.E}/relays`, { definition: { name: "visits", trigger, actions } });
+    for (let at = 0; at < 3; at++) expect((await use("send_test_event", { name: "visits", body: `{"id":"${at}"}` })).outcome).toBe("new");
+    const dead = await until(({ items }) => items.length === 3, "list_events", DEAD);
+    const { event } = await use("read_event", { id: dead.items[0].id });
+    expect(JSON.stringify(event)).toContain("collection_missing");
+    await must("POST", `${api.E}/collections`, { name: "visits", kind: "shared", fields: { text: { type: "text" } } });
+
+    const { plan } = await use("plan_bulk_replay", DEAD);
+    expect(plan).toMatchObject({ matched: 3, planned: 3, actions: [{ type: "write_record", will: "run", events: 3 }] });
+    const { replay } = await use("start_bulk_replay", { ...DEAD, perSecond: 50 });
+    expect(replay).toMatchObject({ matched: 3, perSecond: 50 });
+    const ended = await until((answer) => answer.replay.state === "done", "read_bulk_replay", { id: replay.id });
+    expect(ended.replay.replayed).toBe(3);
+    await until(({ items }) => items.length === 3, "list_events", { state: "done", relay: "visits" });
+    expect((await use("list_events", DEAD)).items).toEqual([]);
+    const audit = await api.call(`${api.E}/audit?action=replay.began`, { key: api.keys.dev });
+    expect(audit.json.items).toMatchObject([{ actor: expect.stringMatching(/^key:/) }]);
   });
 });

@@ -144,6 +144,7 @@ describe("every tool, with the protocol's official client", () => {
     const person = (await told("list_people", {})).json.items[0].id;
     await fetch(`${api.base}/hooks/shop/orders`, { method: "POST", body: "{}" });
     const call = (await told("list_calls", {})).json.items[0].id;
+    const bulk = (await told("start_bulk_replay", { state: "failed" })).json.replay.id;
     const GIVEN: Record<string, [works: Record<string, unknown>, wrong: Record<string, unknown>]> = {
       list_relays: [{ limit: 1 }, { limit: "many" }],
       read_relay: [{ name: "orders" }, { name: "nobody" }],
@@ -162,6 +163,9 @@ describe("every tool, with the protocol's official client", () => {
         { name: "orders", event: "evt_0" },
       ],
       plan_replay: [{ id }, { id: "../relays" }],
+      plan_bulk_replay: [{ state: "dead" }, { state: "queued" }],
+      start_bulk_replay: [{ state: "dead", perSecond: 5 }, { relay: "orders" }],
+      read_bulk_replay: [{ id: bulk }, { id: "rpl_none" }],
       replay_event: [{ id }, { id, run: "all" }],
       retry_event: [{ id: waiting }, { id }],
       pause_relay: [{ name: "orders" }, { name: "orders", why: "x" }],

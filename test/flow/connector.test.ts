@@ -12,7 +12,7 @@ import { type ApiServer, startApi } from "../kit/api-server.ts";
 import { startCli } from "../kit/cli-process.ts";
 
 const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
-const WRITES = ["pause_relay", "replay_event", "resume_relay", "retry_event", "send_test_event"];
+const WRITES = ["pause_relay", "replay_event", "resume_relay", "retry_event", "send_test_event", "start_bulk_replay"];
 
 const definition = (name: string) => ({
   name,
@@ -149,6 +149,9 @@ describe("over HTTP", () => {
     ["list_events", { state: "odd" }, "invalid_input"],
     ["list_events", { nothing: "x" }, "invalid_input"],
     ["replay_event", { id: "evt_0", run: "all" }, "invalid_input"],
+    ["plan_bulk_replay", {}, "invalid_input"],
+    ["start_bulk_replay", { state: "dead", perSecond: 0 }, "invalid_input"],
+    ["read_bulk_replay", { id: "rpl_none" }, "not_found"],
     ["changes", { since: "latest" }, "invalid_input"],
     ["read_call", { id: "99999" }, "not_found"],
     ["read_call", { id: "u1" }, "not_found"],

@@ -11,6 +11,7 @@ import { fields } from "../../base/schema.ts";
 import type { Route } from "../http/route.ts";
 import { aboutRoutes } from "./about.ts";
 import { watchRoutes } from "./audit.ts";
+import { bulkReplayRoutes } from "./bulk-replay.ts";
 import { catalogRoutes } from "./catalog.ts";
 import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
@@ -39,6 +40,7 @@ const OFFERED = [
   ...relayRoutes,
   ...testEventRoutes,
   ...eventRoutes,
+  ...bulkReplayRoutes,
   ...watchRoutes,
   ...personRoutes,
   ...aboutRoutes,
@@ -193,6 +195,25 @@ export const TOOLS: readonly Tool[] = [
     "Replay an event",
     "Queues an ended event again. Its actions run and calls are sent again, but work that is done is not done twice.",
     "cannot be undone",
+  ),
+  tool(
+    "POST {E}/bulk-replays/plan",
+    "plan_bulk_replay",
+    "Plan a bulk replay",
+    "Shows what a replay of all dead or failed events of a filter would do: how many events match, what each action would do, and which events it leaves out. Read this before start_bulk_replay.",
+  ),
+  tool(
+    "POST {E}/bulk-replays",
+    "start_bulk_replay",
+    "Start a bulk replay",
+    "Replays the events of a filter, oldest first. Give the same filter as to plan_bulk_replay. Fix the cause first. Work that is done is not done twice.",
+    "cannot be undone",
+  ),
+  tool(
+    "GET {E}/bulk-replays/:id",
+    "read_bulk_replay",
+    "Read a bulk replay",
+    "Shows the progress of a bulk replay. After it ended, list_events shows the state of each event.",
   ),
   tool(
     "POST {E}/events/:id/retry",
