@@ -34,6 +34,24 @@ test("a name finds the relay", async () => {
   expect(await page.getByRole("heading", { name: "No relay matches" }).count()).toBe(0);
 });
 
+test("the list shows only a state, sorts by traffic or name, and the address keeps the choice", async () => {
+  await page.goto(at("relays"));
+  const first = page.locator("main [data-row]").first();
+  await page.getByLabel("Order").selectOption("name");
+  await page.waitForURL(/sort=name/);
+  expect(await first.innerText()).toBe("broken");
+  await page.getByRole("searchbox", { name: "Search relays" }).fill("fine-2");
+  await page.waitForURL(/q=fine-2/);
+  await page.getByText(`16 of ${MANY + 1} relays`, { exact: true }).waitFor();
+  expect(await first.innerText()).toBe("fine-2");
+  await page.getByRole("button", { name: "Clear" }).click();
+  await page.getByLabel("State").selectOption({ label: "Failing · 1" });
+  await page.getByText(`1 of ${MANY + 1} relays`, { exact: true }).waitFor();
+  await page.reload();
+  await page.getByText(`1 of ${MANY + 1} relays`, { exact: true }).waitFor();
+  expect(await page.locator("main [data-row]").allInnerTexts()).toEqual(["broken"]);
+});
+
 test("the pages violate no content policy and log no error", () => {
   expect(complaints).toEqual([]);
 });

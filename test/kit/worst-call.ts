@@ -94,7 +94,7 @@ export const WORST_CALLS: Record<string, Worst> = {
   "DELETE /api/apps/:appId": refused(400, "DELETE", "/api/apps/shop", { confirm: "x".repeat(MB - 100) }, { confirm: "none" }),
   "GET /api/apps": get("/api/apps?limit=200"),
   "POST /api/apps": refused(400, "POST", "/api/apps", { name: "x".repeat(MB - 100) }),
-  "GET {E}/relays": list("/relays"),
+  "GET {E}/relays": list("/relays", "sort=trouble", "sort=traffic&state=ok&search=busy"),
   "POST {E}/relays": send(
     "POST",
     `${E}/relays`,

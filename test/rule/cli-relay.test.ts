@@ -50,10 +50,36 @@ test("list shows state, trigger, last event, last day, next tick and problems, i
   expect(said).toMatch(/orders +active +.* never +no events +relay_refusing/);
   const { items } = JSON.parse((await run("relays list --json")).said);
   expect(items.map(({ name, problems }: { name: string; problems: unknown[] }) => [name, problems.length])).toEqual([
+    ["orders", 1],
     ["meta", 0],
     ["nightly", 0],
-    ["orders", 1],
   ]);
+});
+
+test.each([
+  ["--limit 9", ["orders", "meta", "nightly"]],
+  ["--sort name", ["meta", "nightly", "orders"]],
+  ["--sort traffic --limit 1", ["meta"]],
+  ["--state refusing", ["orders"]],
+  ["--state new --search night", ["nightly"]],
+  ["--search WEBHOOK --sort newest", ["meta", "orders"]],
+  ["--state failing", []],
+])("list %s shows the relays in that order", async (options, names) => {
+  const { items } = JSON.parse((await run(`relays list --json ${options}`)).said);
+  expect(items.map(({ name }: { name: string }) => name)).toEqual(names);
+});
+
+test.each([
+  ["relays list --sort age", '--sort is "age": write one of newest, trouble, traffic, name.'],
+  ["relays list --state fail", '--state is "fail": '],
+])("%s is refused with the choices", async (line, words) => {
+  const { code, told } = await run(line);
+  expect([code, told]).toEqual([2, expect.stringContaining(words)]);
+});
+
+test("a list without a match says so", async () => {
+  const { said, told } = await run("relays list --search nowhere");
+  expect(said + told).toContain("No relays match.");
 });
 
 test("show lists what stops the relay: problems, missing parts, a pause and a hold, each with the command that fixes it", async () => {

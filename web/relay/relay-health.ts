@@ -36,6 +36,22 @@ const MARKS: Readonly<Record<HealthView["state"], string>> = {
   ok: "ok",
 };
 
+/** Names of the states, worst first. */
+export const HEALTH_NAMES: readonly (readonly [state: HealthView["state"], name: string])[] = [
+  ["refusing", "Rejecting requests"],
+  ["failing", "Failing"],
+  ["nobody", "Finds no person"],
+  ["ignoring", "Ignoring requests"],
+  ["broken", "Invalid"],
+  ["capped", "Over its limit"],
+  ["silent", "Silent"],
+  ["attention", "Needs attention"],
+  ["held", "On hold"],
+  ["paused", "Paused"],
+  ["new", "Nothing yet"],
+  ["ok", "OK"],
+];
+
 /** Sorts the worst state first. */
 export function compareHealth(one: HealthView, other: HealthView): number {
   const states = Object.keys(MARKS);

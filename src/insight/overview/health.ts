@@ -15,7 +15,7 @@ import { causeView } from "./failure-cause.ts";
 import { latestFailure } from "./latest-failure.ts";
 
 /** The health states, from the worst to the best. */
-const HEALTH_STATES = [
+export const HEALTH_STATES = [
   "refusing",
   "failing",
   "nobody",
@@ -29,7 +29,7 @@ const HEALTH_STATES = [
   "new",
   "ok",
 ] as const;
-type HealthState = (typeof HEALTH_STATES)[number];
+export type HealthState = (typeof HEALTH_STATES)[number];
 
 export const healthView = Type.Object({
   state: oneOf(HEALTH_STATES),

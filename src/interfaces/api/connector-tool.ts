@@ -70,7 +70,7 @@ export const TOOLS: readonly Tool[] = [
     "GET {E}/relays",
     "list_relays",
     "List relays",
-    "Lists the relays (rules: one trigger, one to ten actions), newest first, each with its state and how its events of the last 24 hours ended.",
+    "Lists the relays (rules: one trigger, one to ten actions), newest first, each with its state and how its events of the last 24 hours ended. With `sort=trouble`, relays in trouble come first.",
   ),
   tool(
     "GET {E}/relays/:name",

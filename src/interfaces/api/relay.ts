@@ -4,15 +4,26 @@
  */
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
-import { makePage, type PageRequest, readPageRequest } from "../../base/page.ts";
-import { fields, orNull, pageOf, pageQuery, savedFile, timeOrNull, warningView } from "../../base/schema.ts";
+import { makePage, readPageRequest } from "../../base/page.ts";
+import {
+  exactText,
+  fields,
+  oneOf,
+  orNull,
+  pageOf,
+  pageQuery,
+  savedFile,
+  timeOrNull,
+  warningView,
+} from "../../base/schema.ts";
 import { countRetries, retriesView, retryRelayNow, triedView } from "../../engine/event/retry-now.ts";
 import { findSecretUse } from "../../engine/health/shared-health.ts";
 import { findManyRemembered, rememberedView } from "../../engine/receiver/signature-memory.ts";
 import { recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
 import { checklistView, showChecklist } from "../../insight/overview/checklist.ts";
 import { funnelView, showFunnel } from "../../insight/overview/funnel.ts";
-import { addHealth, healthView, listedRelay } from "../../insight/overview/health.ts";
+import { addHealth, HEALTH_STATES, healthView, listedRelay } from "../../insight/overview/health.ts";
+import { listRelaysInOrder, RELAY_SORTS } from "../../insight/overview/relay-list.ts";
 import { simulateRelay } from "../../insight/simulate/simulate.ts";
 import { simulateInput, simulationView } from "../../insight/simulate/step.ts";
 import { checkDefinition, dropAllowedUrls, warnOwnHost } from "../../rules/relay/definition.ts";
@@ -38,17 +49,17 @@ import {
 import { RELAY_TEMPLATES } from "../../rules/relay/relay-template.ts";
 import { listVersions, readVersion, relayVersion } from "../../rules/relay/relay-version.ts";
 import {
-  listRelays,
   type RelayView,
   relayView,
   savedRelay,
   showRelay,
   type ViewContext,
 } from "../../rules/relay/relay-view.ts";
-import { readPage } from "../../store/index-scan.ts";
-import type { Reader } from "../../store/port.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "../http/route.ts";
+
+/** The most characters of a search in the list. */
+const MAX_SEARCH_CHARS = 200;
 
 const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
 
@@ -118,15 +129,22 @@ export const relayRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays",
-    summary: "Lists relays, newest first, each with its health and the event counts of the last 24 hours.",
-    query: fields(pageQuery),
+    summary:
+      "Lists relays, each with its health and the event counts of the last 24 hours: newest first, or by sort.",
+    query: fields({
+      ...pageQuery,
+      sort: Type.Optional(oneOf(RELAY_SORTS)),
+      state: Type.Optional(oneOf(HEALTH_STATES)),
+      search: exactText(MAX_SEARCH_CHARS, "a part of the name or of the trigger in words"),
+    }),
     answer: pageOf(listedRelay),
     async handle(call) {
-      const { deps, environment, query } = call;
-      const step = (tx: Reader, part: PageRequest) => listRelays(tx, viewContext(call), part);
-      const { items, next } = await readPage(deps.store, readPageRequest(query), step);
+      const { deps, query } = call;
+      const { sort = "newest", state, search } = query;
+      const request = readPageRequest(query);
       await deps.writeRecentRequests();
-      return { items: await addHealth(deps.store, { environment, clock: deps.clock }, items), next };
+      const context = { ...viewContext(call), clock: deps.clock };
+      return await listRelaysInOrder(deps.store, context, { sort, state, search }, request);
     },
   }),
   environmentRoute({

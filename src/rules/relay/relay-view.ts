@@ -139,11 +139,11 @@ export async function showRelay(
 
 async function showRows(tx: Reader, context: ViewContext, rows: readonly RelayRow[]): Promise<RelayItem[]> {
   const { id } = context.environment;
-  const lastEvents = new Map<string, number | null>();
-  await Promise.all(rows.map(async ({ name }) => lastEvents.set(name, await findLastEventAt(tx, id, name))));
-  // Events are found by the relay's name, so a new relay of the same name continues the counts. A list without any event needs no count.
-  const names = [...lastEvents.values()].every((at) => at === null) ? [] : [...lastEvents.keys()];
-  const counts = names.length === 0 ? null : await countLastDay(tx, id, names, context.nowMs);
+  // Events are found by the relay's name, so a new relay of the same name continues the counts.
+  const names = rows.map(({ name }) => name);
+  const lastEvents = await findLastEvents(tx, id, names);
+  // A list without any event needs no count.
+  const counts = lastEvents.size === 0 ? null : await countLastDay(tx, id, names, context.nowMs);
   return rows.map((row) =>
     viewItem(context, row, lastEvents.get(row.name) ?? null, counts?.get(row.name) ?? ZERO_COUNTS),
   );
@@ -272,6 +272,20 @@ export async function findLastEventAt(
   return row?.at ?? null;
 }
 
+/** Finds when the newest event of each named relay arrived, in one statement. The result has no relay without an event. */
+async function findLastEvents(
+  tx: Reader,
+  environmentId: number,
+  names: readonly string[],
+): Promise<Map<string, number>> {
+  const sql = `SELECT relay_name.name AS name, (SELECT created_at FROM event INDEXED BY event_of_relay
+      WHERE name_key = relay_name.key ORDER BY seq DESC LIMIT 1) AS at
+    FROM ${NAMED}`;
+  const values = { environmentId, names: JSON.stringify(names) };
+  const rows = await tx.all<{ name: string; at: number | null }>(sql, values);
+  return new Map(rows.flatMap(({ name, at }) => (at === null ? [] : [[name, at]])));
+}
+
 /** Counts the last 24 hours of the named relays, by name. */
 async function countLastDay(
   tx: Reader,
@@ -284,32 +298,47 @@ async function countLastDay(
     await countStates(tx, environmentId, since, "event_unhappy", "'failed', 'dead'"),
     await countStates(tx, environmentId, since, "event_unfinished", "'queued', 'running'"),
   ];
+  // Each relay gets an equal share of the limit in one statement. Only a relay with more events needs another statement.
+  const share = Math.max(1, Math.floor(MAX_COUNTED / names.length));
+  const totals = await countEach(tx, environmentId, names, since, share);
+  let left = MAX_COUNTED - [...totals.values()].reduce((sum, count) => sum + count, 0);
   const counts = new Map<string, RelayCounts>();
-  let left = MAX_COUNTED;
   for (const name of names) {
-    const all = await countAll(tx, environmentId, name, since, left);
+    let all = totals.get(name) ?? 0;
+    let isBounded = unhappy.bounded || unfinished.bounded;
+    if (all === share) {
+      const most = share + Math.max(0, left);
+      if (most > share) all = (await countEach(tx, environmentId, [name], since, most)).get(name) ?? 0;
+      left -= all - share;
+      isBounded ||= all === most;
+    }
     const failed = countOf(unhappy.rows, name, ["failed"]);
     const dead = countOf(unhappy.rows, name, ["dead"]);
     const waiting = countOf(unfinished.rows, name, ["queued", "running"]);
     const done = Math.max(0, all - failed - dead - waiting);
-    const bounded = all === left || unhappy.bounded || unfinished.bounded;
-    left -= all;
-    counts.set(name, { done, failed, dead, waiting, ...(bounded ? { approximate: true } : {}) });
+    counts.set(name, { done, failed, dead, waiting, ...(isBounded ? { approximate: true } : {}) });
   }
   return counts;
 }
 
-async function countAll(
+/** Counts at most `most` events of each named relay from `since` on, in one statement. */
+async function countEach(
   tx: Reader,
   environmentId: number,
-  name: string,
+  names: readonly string[],
   since: number,
   most: number,
-): Promise<number> {
-  const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM event INDEXED BY event_of_relay
-    WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $name) AND seq >= $since LIMIT $most)`;
-  return (await tx.get<{ count: number }>(sql, { environmentId, name, since, most }))?.count ?? 0;
+): Promise<Map<string, number>> {
+  const sql = `SELECT relay_name.name AS name, (SELECT count(*) FROM (SELECT 1 FROM event INDEXED BY event_of_relay
+      WHERE name_key = relay_name.key AND seq >= $since LIMIT $most)) AS count
+    FROM ${NAMED}`;
+  const values = { environmentId, names: JSON.stringify(names), since, most };
+  const rows = await tx.all<{ name: string; count: number }>(sql, values);
+  return new Map(rows.map(({ name, count }) => [name, count]));
 }
+
+const NAMED = `json_each($names) AS named CROSS JOIN relay_name
+    ON relay_name.environment_id = $environmentId AND relay_name.name = named.value`;
 
 /** Counts by relay and state over a partial index whose condition is `state IN (states)`. */
 async function countStates(

@@ -4,6 +4,8 @@
  */
 
 import { writeJson } from "../../../base/json.ts";
+import { HEALTH_STATES } from "../../../insight/overview/health.ts";
+import { RELAY_SORTS } from "../../../insight/overview/relay-list.ts";
 import { formatPickupDelay, withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { openWebPage, WEB } from "../api/web-page.ts";
@@ -43,12 +45,34 @@ export const relaysList: Command = {
   words: ["relays", "list"],
   summary: "list relays with health and the last 24 hours",
   details:
-    "The list has state, health, trigger, last event, event counts of the last 24 hours, next tick and problems.",
-  options: [{ ...LIMIT, otherwise: String(DEFAULT_LIMIT) }, ...OF_RELAY],
-  examples: ["relay relays list", "relay relays list --environment production --json"],
+    "The list has state, health, trigger, last event, event counts of the last 24 hours, next tick and problems. The relays in trouble come first, then those with the most events.",
+  options: [
+    {
+      name: "sort",
+      value: "<order>",
+      otherwise: "trouble",
+      help: "trouble, traffic (most events of 24 hours first), name or newest",
+      of: RELAY_SORTS,
+    },
+    { name: "state", value: "<health>", help: HEALTH_STATES.join(", "), of: HEALTH_STATES },
+    { name: "search", value: "<text>", help: "only relays with this text in the name or trigger" },
+    { ...LIMIT, otherwise: String(DEFAULT_LIMIT) },
+    ...OF_RELAY,
+  ],
+  examples: [
+    "relay relays list",
+    "relay relays list --state failing --sort traffic --search order",
+    "relay relays list --environment production --json",
+  ],
   async run(input, world) {
     const limit = readLimit(input, DEFAULT_LIMIT);
-    const { held, items, next } = await withApi("read", input, world, (api) => listRelays(api, limit));
+    const query = {
+      sort: input.choice("sort", RELAY_SORTS),
+      state: input.choice("state", HEALTH_STATES),
+      search: input.text("search"),
+    };
+    const isFiltered = query.state !== null || query.search !== null;
+    const { held, items, next } = await withApi("read", input, world, (api) => listRelays(api, query, limit));
     const listed = { items, of: null, isCut: next !== null, wantsCount: false };
     await sayList(input, world, listed, {
       columns: [
@@ -65,7 +89,9 @@ export const relaysList: Command = {
           tone: () => "bad",
         },
       ],
-      none: "There are no relays yet. relay init writes a first one for local development. The dashboard creates relays from templates.",
+      none: isFiltered
+        ? "No relays match."
+        : "There are no relays yet. relay init writes a first one for local development. The dashboard creates relays from templates.",
     });
   },
 };

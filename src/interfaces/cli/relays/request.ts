@@ -1,5 +1,6 @@
 /** Requests about relays that several commands make. */
-import type { Warning } from "../../../base/refusal.ts";
+import type { Page } from "../../../base/page.ts";
+import { Refusal, type Warning } from "../../../base/refusal.ts";
 import type { RecentRequestView } from "../../../engine/receiver/request.ts";
 import type { ChecklistView } from "../../../insight/overview/checklist.ts";
 import type { FunnelView } from "../../../insight/overview/funnel.ts";
@@ -19,17 +20,38 @@ async function readHeldAt(api: Api): Promise<string | null> {
   return (await api.request<{ settings: { heldAt: string | null } }>("GET", "/settings")).settings.heldAt;
 }
 
+/** The order and the filter of a list of relays. */
+interface RelayQuery {
+  sort: string | null;
+  state: string | null;
+  search: string | null;
+}
+
 export async function listRelays(
   api: Api,
+  query: RelayQuery,
   limit: number,
 ): Promise<{ held: boolean; items: ListedRelay[]; next: string | null }> {
-  const page = await api.list<ListedRelayView>("/relays", {}, limit);
+  const page = await listPage(api, query, limit);
   const problems = (await api.list<ProblemView>("/problems")).items.toReversed();
   const items = page.items.map((item) => {
     const own = problems.filter(({ target }) => target === relayTarget(item.name));
     return { ...item, problems: own.map(({ code, message }) => ({ code, message })) };
   });
   return { held: (await readHeldAt(api)) !== null, items, next: page.next };
+}
+
+/** Lists the worst relays first where nothing is chosen. A server of an earlier version does not sort, so it lists the newest first. */
+async function listPage(api: Api, query: RelayQuery, limit: number): Promise<Page<ListedRelayView>> {
+  const chosen = { sort: query.sort, state: query.state, search: query.search };
+  try {
+    return await api.list<ListedRelayView>("/relays", { ...chosen, sort: chosen.sort ?? "trouble" }, limit);
+  } catch (error) {
+    const problems = error instanceof Refusal ? (error.extra.problems ?? []) : [];
+    const isDefault = Object.values(chosen).every((value) => value === null);
+    if (!isDefault || !problems.some(({ field }) => field === "sort")) throw error;
+    return await api.list<ListedRelayView>("/relays", {}, limit);
+  }
 }
 
 export function readRelay(
