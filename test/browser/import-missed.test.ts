@@ -81,11 +81,17 @@ test("the settings switch the connector's writing tools off and on", async () =>
   expect(await box.isChecked()).toBe(true);
   await box.click();
   await page.getByText("The connector can only read now.").waitFor();
-  expect((await running.api("GET", "/settings", undefined, "local")).body.settings.connector).toEqual({ writes: false });
+  expect((await running.api("GET", "/settings", undefined, "local")).body.settings.connector).toEqual({ writes: false, saves: false });
   await page.reload();
   expect(await page.getByRole("checkbox", { name: "Allow tools that change data" }).isChecked()).toBe(false);
   await box.click();
   await page.getByText("The connector can change things now.").waitFor();
+  const saves = page.getByRole("checkbox", { name: "Allow tools that save relays and the catalog" });
+  expect(await saves.isChecked()).toBe(false);
+  await saves.click();
+  await page.getByText("The connector can save relays and the catalog now.").waitFor();
+  await shoot(page, "connector-saves");
+  expect((await running.api("GET", "/settings", undefined, "local")).body.settings.connector).toEqual({ writes: true, saves: true });
 });
 
 test("a button sends a test event, and the event is marked", async () => {

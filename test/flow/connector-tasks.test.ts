@@ -1,6 +1,6 @@
 /**
  * Tests that an assistant finishes its tasks by tool calls only, with the protocol's official client: it finds why a customer has no access,
- * and replays dead events by plan.
+ * writes a relay for a new provider, and replays dead events by plan.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -55,6 +55,63 @@ const sale = (name: string) => ({
   actions: [{ type: "fulfil_product", product: "atlas", ref: "{{event.id}}" }],
 });
 
+/** Refuses with this code. */
+async function refuse(name: string, given: Record<string, unknown>, code: string, by = client): Promise<Answer> {
+  const answer = await by.callTool({ name, arguments: given });
+  const json = parseJson((answer.content as { text: string }[]).at(-1)?.text ?? "null") as Answer;
+  expect([name, answer.isError, json.code]).toEqual([name, true, code]);
+  return json;
+}
+
+const switchConnector = async (connector: object, environment: "development" | "production" = "development") => {
+  const path = `/api/apps/shop/${environment}/settings`;
+  const key = environment === "production" ? api.keys.live : api.keys.dev;
+  const { version } = (await api.call(path, { key })).json.settings;
+  return await api.call(path, { method: "PUT", key, body: { version, connector } });
+};
+
+describe("saves only where a person switched it on", () => {
+  const SAVES = ["save_relay", "save_catalog"];
+  const given = { name: "x", definition: {}, version: 0 };
+  const offered = async (path: string, key: string): Promise<string[]> => {
+    const by = await connect(path, key);
+    const { tools } = await by.listTools();
+    await by.close();
+    return tools.map(({ name }) => name).filter((name) => SAVES.includes(name));
+  };
+
+  test("off by default, and the refusal names the setting", async () => {
+    expect(await offered(`${api.E}/mcp`, api.keys.dev)).toEqual([]);
+    const { message } = await refuse("save_relay", given, "forbidden");
+    expect(message).toContain("connector.saves");
+    await refuse("save_catalog", { catalog: {}, version: "x" }, "forbidden");
+  });
+
+  test("never in production", async () => {
+    const { status, json } = await switchConnector({ saves: true }, "production");
+    expect([status, json.code, json.message]).toEqual([400, "invalid_input", expect.stringContaining("connector.saves")]);
+    const by = await connect("/api/apps/shop/production/mcp", api.keys.live);
+    const { message } = await refuse("save_relay", given, "forbidden", by);
+    expect(message).toContain("production");
+    await by.close();
+    const put = await api.call("/api/apps/shop/production/catalog", {
+      method: "PUT",
+      key: api.keys.live,
+      body: { catalog: {}, version: "x" },
+    });
+    expect([put.status, put.json.code]).toEqual([403, "approval_needed"]);
+  });
+
+  test("on, except without the other switch and in a read-only connection", async () => {
+    expect((await switchConnector({ saves: true })).json.settings.connector).toEqual({ writes: true, saves: true });
+    expect((await offered(`${api.E}/mcp`, api.keys.dev)).sort()).toEqual([...SAVES].sort());
+    expect(await offered(`${api.E}/mcp?readOnly=true`, api.keys.dev)).toEqual([]);
+    expect((await switchConnector({ writes: false })).json.settings.connector).toEqual({ writes: false, saves: true });
+    expect(await offered(`${api.E}/mcp`, api.keys.dev)).toEqual([]);
+    await switchConnector({ writes: true });
+  });
+});
+
 describe("finds why a customer has no access", () => {
   test("the provider's request was refused", async () => {
     await must("PUT", `${api.E}/products/atlas`, { title: "Atlas" });
@@ -92,6 +149,54 @@ describe("finds why a customer has no access", () => {
   });
 });
 
+describe("writes a relay for a new provider", () => {
+  test("with its catalog, from the provider's facts to an event that is done", async () => {
+    const [found] = (await use("list_senders", { q: "lemon" })).items;
+    const { sender } = await use("read_sender", { name: found.name });
+    const before = await use("read_catalog");
+    const { contents } = await client.readResource({ uri: "relay://docs/catalog.schema.json" });
+    expect(contents[0]).toMatchObject({ mimeType: "application/schema+json" });
+    const catalog = { ...sender.catalog, access: { beta: { title: "Beta" } } };
+    const saved = await use("save_catalog", { catalog, version: before.version });
+    expect(saved.changes).toBeGreaterThan(0);
+    expect(saved.catalog.access).toEqual({ beta: { title: "Beta" } });
+    expect(saved.catalog.products.atlas).toMatchObject({ title: "Atlas" });
+    const stale = await refuse("save_catalog", { catalog, version: before.version }, "version_conflict");
+    expect(stale.details ?? stale).toMatchObject({ version: saved.version });
+
+    const definition = { ...sender.definition, name: "lemon" };
+    expect((await use("validate_relay", { definition })).problems).toEqual([]);
+    const made = await use("save_relay", { name: "lemon", definition, version: 0 });
+    expect(made.relay).toMatchObject({ name: "lemon", version: 1, state: "active" });
+    expect(Object.keys(made).filter((field) => /secret/i.test(field))).toEqual([]);
+    const { explanation } = await use("explain_relay", { name: "lemon" });
+    expect(explanation.steps.length).toBeGreaterThan(0);
+
+    await refuse("save_relay", { name: "lemon", definition, version: 0 }, "version_conflict");
+    const changed = { ...definition, actions: [...definition.actions, { type: "grant_access", entitlement: "access:beta" }] };
+    const again = await use("save_relay", { name: "lemon", definition: changed, version: 1 });
+    expect(again.relay).toMatchObject({ version: 2, definition: changed });
+    await refuse("save_relay", { name: "lemon", definition, version: 1 }, "version_conflict");
+    await refuse("save_relay", { name: "other", definition, version: 0 }, "invalid_definition");
+    await refuse("save_relay", { name: "missing", definition, version: 3 }, "not_found");
+    await refuse("save_relay", { name: "lemon", definition, version: "2" }, "invalid_input");
+
+    expect((await use("send_test_event", { name: "lemon" })).outcome).toBe("new");
+    const rows = (await api.call(`${api.E}/audit?limit=50`, { key: api.keys.dev })).json.items as Answer[];
+    const ofKey = rows.filter(({ actor }) => actor.startsWith("key:")).map(({ action, target }) => `${action} ${target}`);
+    expect(ofKey).toEqual(expect.arrayContaining(["relay.created relay:lemon", "relay.updated relay:lemon", "access.changed access:beta"]));
+    expect(ofKey.filter((one) => one === "relay.created relay:lemon")).toHaveLength(1);
+  });
+
+  test("a catalog with a mistake saves nothing and names the place", async () => {
+    const { version } = await use("read_catalog");
+    const catalog = { access: { gamma: { title: "Gamma" } }, products: { book: { credits: "ten" } } };
+    const { problems } = await refuse("save_catalog", { catalog, version }, "invalid_definition");
+    expect(problems).toMatchObject([{ field: "catalog.products.book.credits" }]);
+    expect((await use("read_catalog")).version).toBe(version);
+  });
+});
+
 describe("replays dead events by plan", () => {
   const DEAD = { state: "dead", relay: "visits" };
 
@@ -112,7 +217,8 @@ describe("replays dead events by plan", () => {
     const dead = await until(({ items }) => items.length === 3, "list_events", DEAD);
     const { event } = await use("read_event", { id: dead.items[0].id });
     expect(JSON.stringify(event)).toContain("collection_missing");
-    await must("POST", `${api.E}/collections`, { name: "visits", kind: "shared", fields: { text: { type: "text" } } });
+    const { version } = await use("read_catalog");
+    await use("save_catalog", { catalog: { collections: { visits: { kind: "shared", fields: { text: { type: "text" } } } } }, version });
 
     const { plan } = await use("plan_bulk_replay", DEAD);
     expect(plan).toMatchObject({ matched: 3, planned: 3, actions: [{ type: "write_record", will: "run", events: 3 }] });

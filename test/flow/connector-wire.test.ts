@@ -10,6 +10,9 @@ import { poll } from "../kit/patience.ts";
 let api: ApiServer;
 beforeAll(async () => {
   api = await startApi();
+  const { version } = (await api.call(`${api.E}/settings`, { key: api.keys.dev })).json.settings;
+  const { status } = await api.call(`${api.E}/settings`, { method: "PUT", key: api.keys.dev, body: { version, connector: { saves: true } } });
+  expect(status).toBe(200);
 });
 afterAll(() => api[Symbol.asyncDispose]());
 
@@ -145,6 +148,8 @@ describe("every tool, with the protocol's official client", () => {
     await fetch(`${api.base}/hooks/shop/orders`, { method: "POST", body: "{}" });
     const call = (await told("list_calls", {})).json.items[0].id;
     const bulk = (await told("start_bulk_replay", { state: "failed" })).json.replay.id;
+    const { definition } = (await told("read_relay", { name: "orders" })).json.relay;
+    const catalog = (await told("read_catalog", {})).json.version;
     const GIVEN: Record<string, [works: Record<string, unknown>, wrong: Record<string, unknown>]> = {
       list_relays: [{ limit: 1 }, { limit: "many" }],
       read_relay: [{ name: "orders" }, { name: "nobody" }],
@@ -179,6 +184,14 @@ describe("every tool, with the protocol's official client", () => {
       list_senders: [{ q: "stripe", limit: 1 }, { limit: 0 }],
       read_sender: [{ name: "stripe" }, { name: "nobody" }],
       search_docs: [{ q: "rotate secret" }, { query: "rotate" }],
+      save_relay: [
+        { name: "orders", definition, version: 1 },
+        { name: "orders", definition, version: 1 },
+      ],
+      save_catalog: [
+        { catalog: { access: { beta: { title: "Beta" } } }, version: catalog },
+        { catalog: {}, version: catalog },
+      ],
       changes: [{ since: "0.1.0" }, { since: "latest" }],
     };
     expect(Object.keys(GIVEN).sort()).toEqual(TOOLS.map(({ name }) => name).sort());

@@ -1,6 +1,6 @@
 /** Tests the connector with the protocol's official client: over HTTP, and over standard input and output of the real command. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -201,7 +201,10 @@ describe("over HTTP", () => {
     await asked.close();
     const { version } = (await api.call(`${api.E}/settings`, { key: api.keys.dev })).json.settings;
     const body = { version, connector: { writes: false } };
-    expect((await api.call(`${api.E}/settings`, { method: "PUT", session: true, body })).json.settings.connector).toEqual({ writes: false });
+    expect((await api.call(`${api.E}/settings`, { method: "PUT", session: true, body })).json.settings.connector).toEqual({
+      writes: false,
+      saves: false,
+    });
     expect((await call(client, "pause_relay", { name: "hourly" })).json.code).toBe("forbidden");
     expect((await client.listTools()).tools).toHaveLength(names.length);
     expect((await call(client, "read_relay", { name: "hourly" })).json.relay.state).toBe("active");
@@ -236,6 +239,14 @@ test("relay mcp works next to a service, and with RELAY_URL and RELAY_KEY", asyn
     expect(tools.map(({ name }) => name)).toContain("pause_relay");
     expect((await call(beside, "list_relays")).json.items).toEqual([]);
     expect((await call(beside, "read_relay", { name: "nobody" })).json).toMatchObject({ code: "not_found", docs: `${url}/docs/errors/not_found` });
+    await using set = startCli(["settings", "set", "connector.saves", "on"], { cwd });
+    expect(await set.exited).toBe(0);
+    const { version } = (await call(beside, "read_catalog")).json;
+    const catalog = { collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } };
+    expect((await call(beside, "save_catalog", { catalog, version })).json).toMatchObject({ changes: 1, file: "service/catalog.json" });
+    const saved = await call(beside, "save_relay", { name: "hourly", definition: definition("hourly"), version: 0 });
+    expect(saved.json).toMatchObject({ relay: { version: 1 }, file: "service/relays/hourly.json" });
+    expect(parseJson(readFileSync(join(cwd, "service/relays/hourly.json"), "utf8"))).toMatchObject(definition("hourly"));
     const readOnly = await start(["--read-only"]);
     expect((await readOnly.listTools()).tools).toHaveLength(tools.length - WRITES.length);
     await beside.close();

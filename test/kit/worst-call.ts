@@ -235,6 +235,12 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET {E}/bulk-replays/:id": refused(404, "GET", `${E}/bulk-replays/rpl_none`, undefined),
   "POST {E}/bulk-replays/:id/stop": refused(404, "POST", `${E}/bulk-replays/rpl_none/stop`, {}),
   "GET {E}/catalog": get(`${E}/catalog`),
+  "PUT {E}/catalog": send(
+    "PUT",
+    `${E}/catalog`,
+    no(400, { catalog: manyProblems, version: "x" }),
+    ...SYNCED.flatMap(({ catalog }) => (catalog === undefined ? [] : [no(409, { catalog, version: "x" })])),
+  ),
   "GET {E}/catalog-uses": get(`${E}/catalog-uses`),
   "GET {E}/overview": get(`${E}/overview`),
   "GET /api/overview": get("/api/overview"),

@@ -31,6 +31,8 @@ export interface Tool {
   body: JsonObject | null;
   /** True if the tool changes data. Such tools can be switched off. */
   writes: boolean;
+  /** True if the tool saves relays or the catalog, which is off by default. */
+  saves: boolean;
   /** True for a write whose effects cannot be undone. */
   destructive: boolean;
 }
@@ -56,13 +58,21 @@ function tool(
   name: string,
   title: string,
   description: string,
-  effect: "reads" | "writes" | "cannot be undone" = "reads",
+  effect: "reads" | "writes" | "saves" | "cannot be undone" = "reads",
   body: JsonObject | null = null,
 ): Tool {
   const found = OFFERED.find((one) => `${one.method} ${one.path.replace(E, "{E}")}` === route);
   if (found === undefined) throw new Error(`The tool ${name} is over ${route}, which is no route.`);
-  const writes = effect !== "reads";
-  return { name, title, description, route: found, body, writes, destructive: effect === "cannot be undone" };
+  return {
+    name,
+    title,
+    description,
+    route: found,
+    body,
+    writes: effect !== "reads",
+    saves: effect === "saves",
+    destructive: effect === "saves" || effect === "cannot be undone",
+  };
 }
 
 export const TOOLS: readonly Tool[] = [
@@ -237,6 +247,20 @@ export const TOOLS: readonly Tool[] = [
     "cannot be undone",
   ),
   tool(
+    "PUT {E}/relays/:name",
+    "save_relay",
+    "Save a relay",
+    "Creates a relay with version 0, or replaces the definition of a relay with the version that read_relay showed. Use validate_relay and explain_relay first. If a secret is created, the answer does not contain it: a person rotates it on the relay's page to see a new one.",
+    "saves",
+  ),
+  tool(
+    "PUT {E}/catalog",
+    "save_catalog",
+    "Save the catalog",
+    "Creates or replaces collections, access, products and plans, in the form and with the version that read_catalog showed. Items that you leave out stay.",
+    "saves",
+  ),
+  tool(
     "GET /changes.json",
     "changes",
     "What each release changed",
@@ -264,7 +288,9 @@ export function inputSchema({ route, body }: Tool) {
       ...Object.fromEntries(
         Object.entries(query.properties).map(([name, one]) => [name, toValue(name, one)]),
       ),
-      ...sent.properties,
+      ...Object.fromEntries(
+        Object.entries(sent.properties).map(([name, one]) => [name, toObject(name, one)]),
+      ),
     },
     required: [...names, ...(query.required ?? []), ...(sent.required ?? [])],
     additionalProperties: false,
@@ -280,6 +306,11 @@ function toValue(name: string, schema: TSchema): object {
   const words = anyOf.map((one) => one.const);
   if (words.includes("true") && words.includes("false")) return { type: "boolean", ...described };
   return schema;
+}
+
+/** Returns the schema of a body's field. An assistant may send a definition as a text with JSON where the type is missing. */
+function toObject(name: string, schema: TSchema): object {
+  return name === "definition" ? { type: "object", ...schema } : schema;
 }
 
 function isObject(schema: TSchema): schema is TObject {

@@ -9,7 +9,7 @@ import { Refusal } from "../../base/refusal.ts";
 import { VERSION } from "../../base/release/change.ts";
 import { fields, oneOf } from "../../base/schema.ts";
 import type { Environment } from "../../platform/account/environment.ts";
-import { connectorWrites } from "../../rules/settings/settings.ts";
+import { connectorSaves, connectorWrites } from "../../rules/settings/settings.ts";
 import { requirePersonNamed } from "../../shop/people/person.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import { addressOf } from "../http/address.ts";
@@ -63,7 +63,8 @@ export const connectorRoutes = [
     async handle({ deps, request, source, environment, query, body }) {
       requireOwnPage(deps, request);
       const writes = query.readOnly !== "true" && connectorWrites(environment);
-      const tools = writes ? TOOLS : TOOLS.filter((tool) => !tool.writes);
+      const saves = writes && connectorSaves(environment);
+      const tools = TOOLS.filter((tool) => (saves || !tool.saves) && (writes || !tool.writes));
       return await answerMessage({ deps, request, source, environment, tools }, body as Json);
     },
   }),
@@ -209,7 +210,8 @@ async function callTool(message: Message, name: string, given: Readonly<Record<s
   const answer = await serveTool(message, name, given).catch((error: unknown) =>
     answerError(deps, request, error),
   );
-  const text = await answer.text();
+  const isSave = TOOLS.some((tool) => tool.name === name && tool.saves);
+  const text = isSave && answer.ok ? withoutSecrets(await answer.text()) : await answer.text();
   const content = (part: string) => ({ type: "text" as const, text: part });
   if (!answer.ok) return { isError: true, content: [content(text)] };
   return { content: [content(DATA_MARK), content(bound(text))] };
@@ -222,11 +224,8 @@ async function serveTool(
   given: Readonly<Record<string, unknown>>,
 ): Promise<Response> {
   const tool = tools.find((one) => one.name === name);
-  if (tool === undefined && TOOLS.some((one) => one.name === name))
-    throw new Refusal(
-      "forbidden",
-      `The connector is read-only here, so ${name} is off: use the dashboard, connect without readOnly, or change the setting connector.writes.`,
-    );
+  const off = tool === undefined ? TOOLS.find((one) => one.name === name) : undefined;
+  if (off !== undefined) throw refuseOff(off, environment, tools);
   if (tool === undefined)
     throw new Refusal("not_found", "There is no tool with this name: tools/list lists the tools.");
   const { route } = tool;
@@ -246,6 +245,30 @@ async function serveTool(
   }
   const place = { appId: environment.appId, environment: environment.name };
   return await route.serve(deps, { request: inner, params: { ...params, ...place }, source });
+}
+
+/** Returns the refusal of a tool that is off here. It names the setting or the option that switches the tool on. */
+function refuseOff({ name, saves }: Tool, environment: Environment, tools: readonly Tool[]): Refusal {
+  if (saves && environment.name === "production")
+    return new Refusal(
+      "forbidden",
+      `${name} does not work in production: save in development, then run relay promote.`,
+    );
+  if (saves && tools.some(({ writes }) => writes))
+    return new Refusal(
+      "forbidden",
+      `The setting connector.saves is off, so ${name} is off: use the dashboard, or ask a person to switch the setting on.`,
+    );
+  return new Refusal(
+    "forbidden",
+    `The connector is read-only here, so ${name} is off: use the dashboard, connect without readOnly, or change the setting connector.writes.`,
+  );
+}
+
+/** Removes the secrets that a save created. They are for the person who enters them at the provider. */
+function withoutSecrets(text: string): string {
+  const { receiverSecret: _, signingSecret: __, ...rest } = parseJson(text) as JsonObject;
+  return writeJson(rest);
 }
 
 /** Limits a JSON text: it cuts texts first, then lists. The result is always JSON. */

@@ -42,6 +42,7 @@ import {
   deleteRelay,
   pauseRelay,
   resumeRelay,
+  saveRelay,
   type UpdateContext,
   updateRelay,
   viewSaved,
@@ -243,8 +244,12 @@ export const relayRoutes = [
     method: "PUT",
     path: "/relays/:name",
     saves: "relay",
-    summary: "Replaces a relay's definition. version must be the version that you read.",
-    body: fields({ definition, version: Type.Integer({ description: "the version you read, an integer" }) }),
+    summary:
+      "Replaces a relay's definition. version must be the version that you read. Version 0 creates a relay that does not exist.",
+    body: fields({
+      definition,
+      version: Type.Integer({ description: "the version you read, an integer; 0 creates the relay" }),
+    }),
     answer: savedRelay,
     async handle(call) {
       const { deps, environmentId, origin, params, body } = call;
@@ -252,7 +257,7 @@ export const relayRoutes = [
       const context = relayContext(call);
       const input = { ...body, origin: SAVED_HERE };
       return await deps.store.write(origin, async (tx) =>
-        viewSaved(tx, context, await updateRelay(tx, context, params.name, input)),
+        viewSaved(tx, context, await saveRelay(tx, context, params.name, input)),
       );
     },
   }),

@@ -286,6 +286,7 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
     status: 404,
     note: ONCE,
   },
+  "PUT {E}/catalog": { body: { catalog: { access: { beta: {} } }, version: "$CATALOG" } },
   "PUT {E}/settings": { body: { version: 2, signin: { invitedOnly: true } } },
   "POST {E}/mcp": {
     headers: ['-H "Accept: application/json, text/event-stream"'],

@@ -15,7 +15,7 @@ import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../..
 import { dryRun } from "../../store/dry-run.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Store, Writer } from "../../store/port.ts";
-import { type Item, listDetachments, listOffers, listResources } from "./catalog-item.ts";
+import { hashCatalog, type Item, listDetachments, listOffers, listResources } from "./catalog-item.ts";
 import { requirePlan } from "./environment-files.ts";
 import {
   type Entry,
@@ -86,6 +86,32 @@ export async function applyPlan(
   await carrier.apply();
   await carrier.recordSynced();
   return carrier.toResult();
+}
+
+/**
+ * Saves the items of a catalog that was read at `version`. They count as edits, so a sync asks before it replaces them. Items that the catalog
+ * leaves out stay. Throws `version_conflict` if the catalog changed since, `sync_capped`, or what the first rejected save throws.
+ */
+export async function saveCatalog(
+  tx: Writer,
+  context: UpdateContext,
+  files: Files,
+  version: string,
+  cap: ChangeCap,
+): Promise<{ changes: number; warnings: Warning[] }> {
+  const { id } = context.environment;
+  const current = await hashCatalog(tx, id);
+  if (current !== version)
+    throw new Refusal(
+      "version_conflict",
+      "The catalog changed since you read it, and nothing was saved: read it again, then save your change.",
+      { details: { version: current } },
+    );
+  const carrier = new PlanApplier(tx, context, files, await readPlan(tx, id, files), true, false);
+  await cap.take(tx, carrier.changes);
+  await carrier.apply();
+  const { changes, entries, warnings } = carrier.toResult();
+  return { changes, warnings: [...entries.flatMap((entry) => entry.warnings), ...warnings] };
 }
 
 class PlanApplier {

@@ -201,6 +201,23 @@ export async function updateRelay(
   ]);
 }
 
+/** Creates the relay of this name for version 0 if it does not exist. Otherwise replaces its definition. Throws what both throw. */
+export async function saveRelay(
+  tx: Writer,
+  context: UpdateContext,
+  name: string,
+  input: DefinitionInput & { version: number; origin: SaveOrigin },
+): Promise<Saved> {
+  const isNew = input.version === 0 && (await findRelay(tx, context.environment.id, name)) === null;
+  if (!isNew) return await updateRelay(tx, context, name, input);
+  const checked = check(input, context.nowMs);
+  if (checked.definition.name !== name) {
+    const message = `\`name\` must be ${name}, as in the path: use one name in both places.`;
+    throw refuseDefinition([{ field: "name", message }]);
+  }
+  return await createRelay(tx, context, { checked, secret: null, signingSecret: null, origin: input.origin });
+}
+
 interface SavedChange {
   before: RelayRow | null;
   after: RelayRow;

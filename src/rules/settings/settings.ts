@@ -51,6 +51,17 @@ export function connectorWrites(environment: Pick<Environment, "settings">): boo
   return readSettingsSection(environment, CONNECTOR_SECTION).writes !== false;
 }
 
+/** Reports whether the connector may save relays and the catalog; off by default, and never in production. */
+export function connectorSaves(environment: Pick<Environment, "name" | "settings">): boolean {
+  return (
+    environment.name !== "production" && readSettingsSection(environment, CONNECTOR_SECTION).saves === true
+  );
+}
+
+function showConnector(environment: Pick<Environment, "name" | "settings">) {
+  return { writes: connectorWrites(environment), saves: connectorSaves(environment) };
+}
+
 const ALERT_SWITCHES = [...ALERT_CODES, ALERT_MAIL_SWITCH] as const;
 
 export const settingsView = Type.Object({
@@ -69,7 +80,7 @@ export const settingsView = Type.Object({
   alerts: Type.Record(Type.String(), Type.Boolean()),
   receipts: Type.Object({ collection: orNull(Type.String()) }),
   signin: Type.Object({ invitedOnly: Type.Boolean() }),
-  connector: Type.Object({ writes: Type.Boolean() }),
+  connector: Type.Object({ writes: Type.Boolean(), saves: Type.Boolean() }),
 });
 
 export type SettingsView = Static<typeof settingsView>;
@@ -99,7 +110,15 @@ export const settingsInput = fields({
   ),
   connector: Type.Optional(
     fields({
-      writes: Type.Boolean({ description: "true or false: whether assistants may replay, pause and resume" }),
+      writes: Type.Optional(
+        Type.Boolean({ description: "true or false: whether assistants may replay, pause and resume" }),
+      ),
+      saves: Type.Optional(
+        Type.Boolean({
+          description:
+            "true or false: whether assistants may also save relays and the catalog; always false in production",
+        }),
+      ),
     }),
   ),
 });
@@ -137,7 +156,7 @@ export async function showSettings(
     alerts: showAlerts(environment),
     receipts: { collection: typeof collection === "string" ? collection : null },
     signin: { invitedOnly: isInvitedOnly(environment) },
-    connector: { writes: connectorWrites(environment) },
+    connector: showConnector(environment),
   };
 }
 
@@ -216,7 +235,17 @@ function changeSections(
     sections[RECEIPTS_SECTION] = collection === null ? null : { collection };
   }
   if (input.signin !== undefined) sections[SIGNIN_SECTION] = { ...input.signin };
-  if (input.connector !== undefined) sections[CONNECTOR_SECTION] = { ...input.connector };
+  if (input.connector !== undefined) {
+    if (input.connector.saves === true && environment.name === "production")
+      throw new Refusal(
+        "invalid_input",
+        "connector.saves stays off in production, because an owner approves each change of it: switch it on in development.",
+      );
+    sections[CONNECTOR_SECTION] = {
+      ...readSettingsSection(environment, CONNECTOR_SECTION),
+      ...input.connector,
+    };
+  }
   return sections;
 }
 
@@ -236,7 +265,7 @@ function describeSettings(environment: Environment, input: SettingsInput): Recor
     ...(input.mail === undefined ? {} : { mail: viewMailSettings(readMailSettings(environment)) }),
     ...(input.alerts === undefined ? {} : { alerts: readSettingsSection(environment, "alerts") }),
     ...(input.signin === undefined ? {} : { signin: { invitedOnly: isInvitedOnly(environment) } }),
-    ...(input.connector === undefined ? {} : { connector: { writes: connectorWrites(environment) } }),
+    ...(input.connector === undefined ? {} : { connector: showConnector(environment) }),
     ...(input.receipts === undefined ? {} : { receipts: readSettingsSection(environment, RECEIPTS_SECTION) }),
   };
 }

@@ -32,6 +32,10 @@ const NAMES: Readonly<Record<string, { kind: Kind; help: string }>> = {
   },
   "receipts.collection": { kind: "text", help: "the collection for receipts; none removes it" },
   "connector.writes": { kind: "switch", help: "off lets assistants only read; see relay mcp" },
+  "connector.saves": {
+    kind: "switch",
+    help: "on also lets assistants save relays and the catalog; not in production",
+  },
   "signin.invitedOnly": { kind: "switch", help: "on lets only known people sign in" },
 };
 const PATH = "/settings";
