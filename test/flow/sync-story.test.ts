@@ -199,6 +199,40 @@ describe("relay sync", () => {
     expect(await names()).toEqual(["one", "two"]);
   });
 
+  test("reports a renamed file as a rename, with the URL and the secrets that change", async () => {
+    write(receiver("checkout"), { ...schedule("daily"), actions: [{ type: "call_url", url: "https://example.com/x" }] } as never, schedule("kept"));
+    await sync();
+    for (const name of ["checkout", "daily"]) rmSync(file(name));
+    write(
+      receiver("payment"),
+      { ...schedule("nightly"), actions: [{ type: "call_url", url: "https://example.com/x" }] } as never,
+      receiver("new", "other"),
+    );
+    const planned = await sync("--dry-run");
+    expect(planned.code).toBe(0);
+    const url = `http://127.0.0.1:${port}/hooks/${app}/payment`;
+    expect(planned.said.split("\n")).toEqual([
+      "+ relay new  created",
+      "+ relay nightly  created",
+      "    renamed from daily: nightly is a new relay, and the events stay with daily",
+      "    new signing secret: store it in the app that the relay calls",
+      "    daily stays active: delete it with --prune",
+      "+ relay payment  created",
+      "    renamed from checkout: payment is a new relay, and the events stay with checkout",
+      `    new URL: change it at the provider to ${url}`,
+      "    new secret: set it at the provider",
+      "    checkout stays active: delete it with --prune after the change at the provider",
+      "? relay checkout  only on the server, not changed",
+      "? relay daily  only on the server, not changed",
+      "= 2 items unchanged",
+    ]);
+    const pruned = await sync("--prune");
+    expect(pruned.said).toContain("    checkout is deleted, and its URL answers 404");
+    expect(pruned.said).toContain("    daily is deleted");
+    expect(await names()).toEqual(["kept", "new", "nightly", "payment"]);
+    expect((await sync()).told).toBe("Nothing to do.");
+  });
+
   test("sends no files with problems, and reports each problem at its position", async () => {
     write(receiver("one"));
     writeFileSync(file("bad"), '{\n  "name": "bad",\n  "extra": 1\n}');

@@ -42,18 +42,27 @@ export function isUnseen({ state }: Pick<PlanEntry, "state">): boolean {
 }
 
 export function PlanEntryCard({ entry, replaceEdited }: { entry: PlanEntry; replaceEdited: boolean }): View {
-  const { kind, name, state, warnings, refusal, capturedCall } = entry;
+  const { kind, name, state, warnings, refusal, capturedCall, renamed } = entry;
   const words = isUnseen(entry)
     ? `${WORDS[state]}, ${replaceEdited ? "replaced" : "unchanged"}`
     : WORDS[state];
   return html`<section class="card plan-entry plan-${state}" aria-label="${kind} ${name}">
     <div class="plan-head"><span class="quiet">${kind}</span><h2><${SafeText} text=${name} /></h2>
       <span class="plan-state">${words}</span></div>
+    ${renamed !== undefined && html`<${Renamed} renamed=${renamed} />`}
     ${refusal !== null && html`<${Notice} kind="bad"><${Sentence} text=${refusal.message} /><//>`}
     ${capturedCall !== null && html`<${CapturedCall} captured=${capturedCall} />`}
     <${WarningList} warnings=${warnings.filter(({ code }) => capturedCall === null || code !== "unsigned_events")} />
     <${Difference} entry=${entry} />
   </section>`;
+}
+
+/** Shows what a renamed relay has instead of the earlier one, which stays in production. */
+function Renamed({ renamed }: { renamed: NonNullable<PlanEntry["renamed"]> }): View {
+  const { from, receiverUrl, secret } = renamed;
+  return html`<${Notice} kind="warn"><b>Renamed from ${from}.</b> This is a new relay, and ${from} stays in production.${
+    receiverUrl !== null && html` The provider must call its new URL <code>${receiverUrl}</code>.`
+  }${secret === "new" && " The provider needs its new secret."}${secret === "missing" && " Paste the provider's secret on its page."}<//>`;
 }
 
 /** Shows what a person who captures one request can make the relay do, before and after the plan. */

@@ -8,7 +8,7 @@ import { formatActor } from "../../platform/account/api-key.ts";
 import type { Change } from "../../platform/audit/audit.ts";
 import { readMisfits, recheckMisfits } from "../../rules/relay/catalog-edit.ts";
 import type { Checked } from "../../rules/relay/definition.ts";
-import { relayTarget } from "../../rules/relay/relay.ts";
+import { receiverUrl, relayTarget } from "../../rules/relay/relay.ts";
 import { listReferenceWarnings, refreshMisfitProblem } from "../../rules/relay/relay-problem.ts";
 import { listSoldThroughWarnings, makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
 import { createRelay, deleteRelay, type UpdateContext, updateRelay } from "../../rules/relay/relay-save.ts";
@@ -198,12 +198,14 @@ class PlanApplier {
 
   /** `found`: warnings that were found before the trial, by target. */
   toResult(found: ReadonlyMap<string, readonly Warning[]> = new Map()): PlanResult {
+    const { environment, baseUrl } = this.#context;
+    const urlOf = (name: string): string => receiverUrl(baseUrl, environment.appId, name);
     const entries = this.#plan.entries.map((entry) => {
       const target = syncTarget(entry);
       const refusal = this.#refusals.get(target);
       const rejection = refusal === undefined ? null : { code: refusal.code, message: refusal.message };
       const warnings = [...(found.get(target) ?? []), ...(this.#warnings.get(target) ?? [])];
-      return viewEntry(entry, warnings, rejection);
+      return viewEntry(entry, urlOf, warnings, rejection);
     });
     return {
       plan: this.#plan.id,

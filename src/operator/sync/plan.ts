@@ -10,11 +10,11 @@ import { listDifferences } from "../../base/json-diff.ts";
 import { oneOf, orNull, textOrNull, time, warningView } from "../../base/schema.ts";
 import type { Checked } from "../../rules/relay/definition.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
-import { findRelay, RELAY, relayTarget } from "../../rules/relay/relay.ts";
+import { findRelay, RELAY, relayTarget, type SecretKind } from "../../rules/relay/relay.ts";
 import { describeCapturedCall, widensUnsigned } from "../../rules/relay/unsigned-rule.ts";
 import type { Reader } from "../../store/port.ts";
 import type { Catalog } from "./catalog-file.ts";
-import { hashCatalog, type Item, listOffers, listResources } from "./catalog-item.ts";
+import { hashCatalog, type Item, isEqual, listOffers, listResources } from "./catalog-item.ts";
 import { findLastChange } from "./deployed-state.ts";
 import { compareSides, markOf, type SeenItems } from "./side-comparison.ts";
 import { findSynced, matchesSynced, syncTarget } from "./synced.ts";
@@ -89,6 +89,20 @@ const newerView = Type.Object(
   },
 );
 
+/** A new relay whose definition is that of a synced relay without a file. */
+const renamedView = Type.Object(
+  {
+    from: Type.String(),
+    receiverUrl: textOrNull,
+    secret: orNull(oneOf(["new", "missing"])),
+    signingSecret: Type.Boolean(),
+  },
+  {
+    description:
+      "for a created relay: the earlier relay of the same definition, what the new one has instead, and which secrets it lacks",
+  },
+);
+
 export const entryView = Type.Object({
   kind: oneOf(KINDS),
   name: Type.String(),
@@ -109,6 +123,7 @@ export const entryView = Type.Object({
   capturedCall: orNull(capturedCallView),
   /** Absent for an item that the plan replaces or creates without a question. */
   newer: Type.Optional(newerView),
+  renamed: Type.Optional(renamedView),
   waitingEvents: Type.Optional(
     Type.Integer({
       description: "for a relay that is deleted: its events that wait and fail with it, at most 10,000",
@@ -164,6 +179,8 @@ export type Entry = {
   /** The version of an existing relay. */
   version: number | null;
   newer?: Static<typeof newerView>;
+  /** The synced relay without a file that has the same definition under another name. */
+  renamed?: Omit<Static<typeof renamedView>, "receiverUrl"> & { isReceiver: boolean };
 };
 
 export interface Plan {
@@ -194,7 +211,9 @@ export async function readPlan(tx: Reader, environmentId: number, files: Files):
     entries.push(await readRelayEntry(tx, environmentId, definition, files.seen));
   for (const { name } of source?.invalidRelays ?? [])
     entries.push({ kind: "relay", name, state: "not_carried", before: null, after: null, version: null });
-  entries.push(...(await readUnmatchedRelays(tx, environmentId, files)));
+  const unmatched = await readUnmatchedRelays(tx, environmentId, files);
+  await findRenamed(tx, environmentId, entries, unmatched);
+  entries.push(...unmatched);
   for (const item of catalog === null ? [] : [...listResources(catalog), ...listOffers(catalog)]) {
     entries.push(await readItemEntry(tx, environmentId, item, files));
   }
@@ -290,6 +309,40 @@ async function readUnmatchedRelays(
   return entries;
 }
 
+/** The secret of a renamed relay, by the kind of the earlier one. A pasted secret is not copied. */
+const SECRETS_OF_RENAMED: Readonly<Record<SecretKind, "new" | "missing" | null>> = {
+  minted: "new",
+  pasted: "missing",
+  public_key: "missing",
+  processor: null,
+  none: null,
+};
+
+/** Records for each new relay which relay without a file has the same definition, because a renamed file is a new relay and an old one. */
+async function findRenamed(
+  tx: Reader,
+  environmentId: number,
+  entries: readonly Entry[],
+  unmatched: readonly Entry[],
+): Promise<void> {
+  const created = entries.filter(({ kind, state }) => kind === "relay" && state === "created");
+  if (created.length === 0) return;
+  for (const { name } of unmatched) {
+    const row = await findRelay(tx, environmentId, name);
+    if (row === null || row.syncedAt === null) continue;
+    const entry = created.find(
+      (one) => one.renamed === undefined && isEqual({ ...row.definition, name: one.name }, one.after),
+    );
+    if (entry === undefined) continue;
+    entry.renamed = {
+      from: name,
+      isReceiver: row.definition.trigger.kind === "receiver",
+      secret: SECRETS_OF_RENAMED[row.secretKind],
+      signingSecret: row.signingSecret !== null,
+    };
+  }
+}
+
 /** Reports whether the folder, or the last sync where the folder knows nothing, saw this version of the relay. */
 async function isKnownRelay(
   tx: Reader,
@@ -303,13 +356,14 @@ async function isKnownRelay(
   return await matchesSynced(tx, environmentId, relayTarget(name), row.definition);
 }
 
-/** Shows an entry. A new item has no differences, because its file has everything. */
+/** Shows an entry. A new item has no differences, because its file has everything. `urlOf` returns a receiver's URL. */
 export function viewEntry(
   entry: Entry,
+  urlOf: (name: string) => string,
   warnings: EntryView["warnings"],
   refusal: EntryView["refusal"],
 ): EntryView {
-  const { kind, name, state, before, after, newer } = entry;
+  const { kind, name, state, before, after, newer, renamed } = entry;
   const differs = before !== null && (state === "changed" || isUnseen(entry));
   const diff = differs ? listDifferences(before, after) : [];
   return {
@@ -321,6 +375,16 @@ export function viewEntry(
     refusal,
     capturedCall: viewCapturedCall(entry),
     ...(newer === undefined ? {} : { newer }),
+    ...(renamed === undefined
+      ? {}
+      : {
+          renamed: {
+            from: renamed.from,
+            receiverUrl: renamed.isReceiver ? urlOf(name) : null,
+            secret: renamed.secret,
+            signingSecret: renamed.signingSecret,
+          },
+        }),
     ...(kind === "plan" ? { content: after } : {}),
   };
 }

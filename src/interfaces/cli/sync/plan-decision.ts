@@ -227,6 +227,31 @@ function formatState(entry: EntryView, { pull }: Sides, replaces: boolean, world
   return `${said}; this file has not changed${replaces ? replaced : `: run ${way} first`}`;
 }
 
+/** Prints for a renamed relay what the new one has instead, because its provider still calls the earlier one. */
+function sayRenamed(
+  { renamed, name }: EntryView,
+  entries: readonly EntryView[],
+  { into }: Sides,
+  world: World,
+): void {
+  if (renamed === undefined) return;
+  const { from, receiverUrl, secret, signingSecret } = renamed;
+  const earlier = entries.find((one) => one.kind === "relay" && one.name === from);
+  const lines = [`renamed from ${from}: ${name} is a new relay, and the events stay with ${from}`];
+  if (receiverUrl !== null) lines.push(`new URL: change it at the provider to ${receiverUrl}`);
+  if (secret === "new") lines.push("new secret: set it at the provider");
+  if (secret === "missing") lines.push(`no secret: paste the provider's secret for ${name}`);
+  if (signingSecret) lines.push("new signing secret: store it in the app that the relay calls");
+  const isReceiver = receiverUrl !== null;
+  if (earlier?.state === "deleted")
+    lines.push(`${from} is deleted${isReceiver ? ", and its URL answers 404" : ""}`);
+  else
+    lines.push(
+      `${from} stays active: delete it ${into === "" ? "with --prune" : "in production's dashboard"}${isReceiver ? " after the change at the provider" : ""}`,
+    );
+  for (const line of lines) world.say(`    ${plain(line)}`);
+}
+
 /** Formats the events that wait for a relay that is deleted. A server of an earlier version counts none. */
 function formatWaiting({ waitingEvents }: EntryView): string {
   if (waitingEvents === undefined) return "";
@@ -252,6 +277,7 @@ function printPlan(
     if (state === "unchanged") continue;
     sayThing(world, SIGNS[state], `${nameThing(entry)}  ${formatState(entry, sides, replaces, world)}`);
     sayDiff(world, diff);
+    sayRenamed(entry, entries, sides, world);
     for (const { message } of entry.warnings) world.tell(`  warning: ${nameThing(entry)}: ${plain(message)}`);
     const word = state === "not_carried" ? "not carried" : "refused";
     if (entry.refusal !== null) world.tell(`  ${word}: ${nameThing(entry)}: ${plain(entry.refusal.message)}`);
