@@ -247,6 +247,37 @@ test("a change deep inside a long value is marked and visible, and look-alike le
   await look("promote-hidden-change");
 });
 
+test("shows the commit of the files and a renamed relay, and the history of the relay shows the commit", async () => {
+  const git = (...words: string[]): string => {
+    const settings = ["-c", "user.name=Test", "-c", "user.email=test@example.com"];
+    const done = Bun.spawnSync(["git", ...settings, ...words], { cwd: laptop, stderr: "pipe" });
+    expect([done.exitCode, done.stderr.toString()]).toEqual([0, expect.any(String)]);
+    return done.stdout.toString().trim();
+  };
+  rmSync(join(laptop, "service", "relays", "tokens.json"));
+  write(receiver("after", TOKEN, [{ type: "grant_credits", amount: 10 }]));
+  git("init", "--quiet");
+  git("add", "service");
+  git("commit", "--quiet", "--message", "rename");
+  const commit = git("rev-parse", "HEAD");
+  await using run = relay("sync", "--live", "--yes");
+  await page.goto(urlIn(await run.line("/approvals/")));
+  await page.getByRole("heading", { name: "Change production of shop?" }).waitFor();
+  expect(await page.locator(".facts").innerText()).toContain(commit.slice(0, 7));
+  const renamed = await page.getByLabel("relay after").innerText();
+  expect(renamed).toContain("Renamed from tokens.");
+  expect(renamed).toContain(`${base}/hooks/shop/after`);
+  expect(await findBarriers(page)).toEqual([]);
+  await shoot(page, "approval-commit", { fullPage: true });
+  await page.getByRole("button", { name: "Approve this change to production" }).click();
+  expect(await run.exited).toBe(0);
+  await page.goto(`${base}/apps/shop/production/relays/after?tab=history`);
+  await page.getByLabel("Version 1", { exact: true }).waitFor();
+  const version = await page.getByLabel("Version 1", { exact: true }).innerText();
+  expect(version.replaceAll(/\s+/g, " ")).toContain(`laptop, from a file of commit ${commit.slice(0, 7)}`);
+  await shoot(page, "history-commit");
+});
+
 test("a name in a request never becomes markup, and the pages log no error", async () => {
   const nasty = '<img src=x onerror="document.title=1">\u202e';
   write(receiver("orders", { when: { event_id: nasty } }, [WRITES]));
