@@ -26,6 +26,7 @@ const OF_EVENTS = {
 } as const;
 
 const FILTERS: Readonly<Record<string, Readonly<Record<string, Kind>>>> = {
+  "/relays": { state: "word", sort: "word", search: "part" },
   "/events": { ...OF_EVENTS, state: "word" },
   "/events/counts": OF_EVENTS,
   "/events/histogram": { ...OF_EVENTS, state: "word", every: "word" },

@@ -6,7 +6,6 @@ import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
 import { makePage, readPageRequest } from "../../base/page.ts";
 import {
-  exactText,
   fields,
   oneOf,
   orNull,
@@ -136,7 +135,12 @@ export const relayRoutes = [
       ...pageQuery,
       sort: Type.Optional(oneOf(RELAY_SORTS)),
       state: Type.Optional(oneOf(HEALTH_STATES)),
-      search: exactText(MAX_SEARCH_CHARS, "a part of the name or of the trigger in words"),
+      search: Type.Optional(
+        Type.String({
+          maxLength: MAX_SEARCH_CHARS,
+          description: "a part of the name or of the trigger in words",
+        }),
+      ),
     }),
     answer: pageOf(listedRelay),
     async handle(call) {
