@@ -32,6 +32,12 @@ test("requests appear without a reload, each with its result and cause", async (
   await running.hook("order", { body: "{}", headers: {} });
   for (const word of ["Accepted", "Ignored", "Duplicate", "Rejected"]) await rows.getByText(word, { exact: true }).waitFor();
   expect(await rows.count()).toBe(4);
+  const accepted = rows.filter({ hasText: "Accepted" });
+  await accepted.getByText("Done", { exact: true }).waitFor();
+  await accepted.getByText("paid", { exact: true }).waitFor();
+  const id = await accepted.locator("code").innerText();
+  expect(id).toMatch(/^…[0-9a-f]{8}$/);
+  expect((await rows.filter({ hasText: "Duplicate" }).innerText()).replace(/\s+/g, " ")).toContain(`paid ${id} Done`);
   await rows.filter({ hasText: "Ignored" }).getByText("event_type").first().waitFor();
   await rows.filter({ hasText: "Rejected" }).getByText("bad_signature").waitFor();
   await page.getByText("Did the sender mean").getByRole("link", { name: "orders" }).waitFor();

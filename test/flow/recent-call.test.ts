@@ -159,6 +159,7 @@ describe("a request without an event is listed with its cause", () => {
         relay: "orders",
         source: "127.0.0.1",
         eventId: null,
+        event: null,
         count: 1,
         ...told,
       },
@@ -179,6 +180,19 @@ describe("a request without an event is listed with its cause", () => {
     ]);
     expect(items[1].eventId).toBe(first.body.eventId);
     expect(await countEvents()).toBe(2);
+  });
+
+  test("a duplicate shows the type and the current state of its first event, in the list and in full", async () => {
+    await saveRelay(running, receiverDefinition({ map: { event_id: "id", event_type: "type" } }));
+    const first = await running.hook("orders", signedCall({ id: "a", type: "order.paid" }));
+    await running.hook("orders", signedCall({ id: "a", type: "order.paid" }));
+    await running.drain();
+    const event = { id: first.body.eventId, state: "done", eventType: "order.paid" };
+    const [{ id, ...listed }] = await calls();
+    expect(listed.event).toEqual(event);
+    expect((await running.api("GET", `/calls/${id}`)).body.call).toEqual({ id, ...listed });
+    await running.service.store.write("app", (tx) => tx.run("UPDATE event SET state = 'dead'"));
+    expect((await calls())[0].event).toEqual({ ...event, state: "dead" });
   });
 
   test("a duplicate by the id in the sender's header asks nothing about event_id", async () => {

@@ -107,9 +107,9 @@ describe("relay calls next to the running server", () => {
     const { said, code } = await run("list");
     expect(code).toBe(0);
     expect(said.split("\n").map((line) => line.replaceAll(/ {2,}/g, " | "))).toEqual([
-      "AT | ANSWER | RELAY | TIMES | FROM | ID | CAUSE",
+      "AT | ANSWER | RELAY | TIMES | EVENT | FROM | ID | CAUSE",
       "2026-01-15T12:00:02.000Z | 404 unknown_receiver | order | 1 | 127.0.0.1 | u1 | no receiver of the app has this name; did the sender mean orders?",
-      '2026-01-15T12:00:01.000Z | 200 duplicate | orders | 1 | 127.0.0.1 | 2 | an event with the id "a" was received before',
+      '2026-01-15T12:00:01.000Z | 200 duplicate | orders | 1 | evt_019bc186e1e880008000000000000001 done | 127.0.0.1 | 2 | an event with the id "a" was received before',
       "2026-01-15T12:00:00.000Z | 401 bad_signature | orders | 1 | 127.0.0.1 | 1 | header x-signature is missing",
     ]);
   });
@@ -143,7 +143,7 @@ describe("relay calls next to the running server", () => {
       expect.stringMatching(/^ {2}Why {12}The relay has an old secret/),
       expect.stringMatching(/^ {2}What to do {5}Store the provider's current secret/),
     ]);
-    expect((await run("show", "2")).said).toMatch(/event +(evt_\w+), see relay events show \1$/);
+    expect((await run("show", "2")).said).toMatch(/event +(evt_\w+) done, see relay events show \1$/);
     expect(JSON.parse((await run("show", "u1", "--json")).said).call).toMatchObject({ id: "u1", relay: "order" });
     expect(await run("show", "77")).toMatchObject({ code: 1, told: expect.stringContaining("relay requests list") });
   });

@@ -21,7 +21,7 @@ import { PageHead } from "../component/page-head.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { Ago } from "../component/time.ts";
 import { sayRefusal } from "./rejection-text.ts";
-import { CallRow, UnknownCallNotice } from "./request-row.ts";
+import { CallEvent, CallRow, UnknownCallNotice } from "./request-row.ts";
 import { isLike, type LikeCalls } from "./similar-requests.ts";
 
 const REFRESH_MS = 2_000;
@@ -133,11 +133,11 @@ function merge(calls: List<RecentRequest> | null, accepted: List<EventItem> | nu
 
 function LineRow({ place, line }: { place: Place; line: Line }): View {
   if ("calls" in line) return html`<${CallRow} place=${place} calls=${line.calls} withRelay />`;
-  const { id, relay, createdAt, state } = line.event;
+  const { id, relay, createdAt, eventType } = line.event;
   return html`<li>
     <p class="call-head"><${StateMark} state="done" word="Accepted" />
       <a data-row href=${pagePath(place, "events", id)} aria-label="Event ${id} of ${relay.name}">${relay.name}</a>
-      <span class="quiet">event is ${state}</span>
+      <${CallEvent} event=${line.event} type=${eventType} />
       <a class="call-try" href=${pagePath(place, "relays", relay.name) + writeQuery({ tab: "test", event: id })} aria-label="Test it with ${relay.name}">Test it</a>
       <span class="call-time"><${Ago} at=${createdAt} /></span></p>
   </li>`;

@@ -1,14 +1,14 @@
 /** Rows for requests to receivers: the outcome and its cause. */
 import { useState } from "preact/hooks";
-import type { RecentRequest, UnknownRequest } from "../base/answer.ts";
+import type { EventItem, RecentRequest, UnknownRequest } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
 import { sayCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 import { Notice } from "../component/notice.ts";
-import { SafeText } from "../component/safe-text.ts";
+import { breakable, SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
-import { StateMark } from "../component/state-mark.ts";
+import { EventMark, StateMark } from "../component/state-mark.ts";
 import { Ago, Moment } from "../component/time.ts";
 import { countOf, firstOf, type LikeCalls } from "./similar-requests.ts";
 
@@ -33,7 +33,7 @@ export function CallRow({
 }): View {
   const [isOpen, setOpen] = useState(false);
   const [newest] = calls;
-  const { outcome, code, cause, source, eventId, relay } = newest;
+  const { outcome, code, cause, source, eventId, event, relay } = newest;
   const count = countOf(calls);
   const since = firstOf(calls);
   const isLong = Date.parse(newest.at) - Date.parse(since) >= TOLD_APART_MS;
@@ -41,6 +41,7 @@ export function CallRow({
     <p class="call-head"><${StateMark} ...${MARKS[outcome]} />
       ${withRelay && html`<a class="call-relay" data-row href=${pagePath(place, "relays", relay)}>${relay}</a>`}
       ${outcome === "refused" && html`<code>${code}</code>`}
+      ${event !== null && html`<${CallEvent} event=${{ ...event, reason: null }} type=${event.eventType} />`}
       ${count > 1 && html`<span class="chip">${sayCount(count, "call")}</span>`}
       <span class="call-time"><${Ago} at=${newest.at} /></span></p>
     <p class="call-cause"><${Sentence} text=${cause} />${
@@ -57,6 +58,18 @@ export function CallRow({
       )}</ol>`
     }
   </li>`;
+}
+
+/** Shows the type, the id and the state of a request's event. */
+export function CallEvent({
+  event,
+  type,
+}: {
+  event: Pick<EventItem, "id" | "state" | "reason">;
+  type: string | null;
+}): View {
+  return html`${type !== null && html`<bdi class="call-type">${breakable(type)}</bdi>`}
+    <code class="quiet" title=${event.id}>…${event.id.slice(-8)}</code> <${EventMark} event=${event} />`;
 }
 
 function TryIt({ place, call: { id, relay } }: { place: Place; call: RecentRequest }): View {

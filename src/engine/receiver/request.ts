@@ -15,8 +15,9 @@ import { showChoices, showText } from "../../base/shape.ts";
 import { cutToLine } from "../../base/text.ts";
 import { readEventId, type WhenMismatch } from "../../rules/relay/live-receiver.ts";
 import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
-import type { Reader, Writer } from "../../store/port.ts";
+import type { Reader, Store, Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
+import { eventBrief, findEventBriefs } from "../event/brief.ts";
 
 const MAX_SHOWN_CHARS = 100;
 const MAX_SHOWN_CHOICES = 4;
@@ -65,6 +66,8 @@ export const recentRequestView = Type.Object({
   cause: Type.String(),
   source: Type.String(),
   eventId: shownOrNull(Type.String()),
+  /** The first event of a duplicate, with its current state; null for another request, or once the event is deleted. */
+  event: shownOrNull(eventBrief),
   /** The number of equal requests of one network that came one after another. */
   count: Type.Integer(),
 });
@@ -190,7 +193,18 @@ export async function requireRecentRequest(
 
 function viewCall(row: CallRow): RecentRequestView {
   const { environmentId: _, slot: __, seq, at, firstAt, relayName, ...call } = row;
-  return { id: String(seq), at: toIso(at), firstAt: toIso(firstAt), relay: relayName, ...call };
+  return { id: String(seq), at: toIso(at), firstAt: toIso(firstAt), relay: relayName, event: null, ...call };
+}
+
+/** Adds the first event of each duplicate. */
+export async function addFirstEvents(
+  store: Store,
+  environmentId: number,
+  calls: readonly RecentRequestView[],
+): Promise<RecentRequestView[]> {
+  const ids = calls.flatMap(({ eventId }) => eventId ?? []);
+  const events = await findEventBriefs(store, environmentId, ids);
+  return calls.map((call) => ({ ...call, event: events.get(call.eventId ?? "") ?? null }));
 }
 
 export const requestCountsView = Type.Object({

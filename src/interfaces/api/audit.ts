@@ -4,6 +4,7 @@ import { findMeaning } from "../../base/code/code.ts";
 import { type Page, readPageRequest } from "../../base/page.ts";
 import { exactText, fields, oneOf, orNull, pageOf, pageQuery, readTime } from "../../base/schema.ts";
 import {
+  addFirstEvents,
   countRecentRequests,
   listRecentRequests,
   REQUEST_OUTCOMES,
@@ -126,7 +127,9 @@ export const watchRoutes = [
       const page = readPageRequest({ limit, cursor });
       const filter = { ...asked, sinceMs: readTime("since", since) };
       await deps.writeRecentRequests();
-      return await deps.store.read((tx) => listRecentRequests(tx, environment.id, filter, page));
+      const { id } = environment;
+      const { items, next } = await deps.store.read((tx) => listRecentRequests(tx, id, filter, page));
+      return { items: await addFirstEvents(deps.store, id, items), next };
     },
   }),
   environmentRoute({
@@ -149,7 +152,8 @@ export const watchRoutes = [
     answer: Type.Object({ call: recentRequestView, meaning: orNull(meaningView) }),
     async handle({ deps, environmentId, params }) {
       await deps.writeRecentRequests();
-      const call = await deps.store.read((tx) => requireRecentRequest(tx, environmentId, params.id));
+      const found = await deps.store.read((tx) => requireRecentRequest(tx, environmentId, params.id));
+      const [call = found] = await addFirstEvents(deps.store, environmentId, [found]);
       return { call, meaning: findMeaning(call.code, ["refusal", "request"]) };
     },
   }),

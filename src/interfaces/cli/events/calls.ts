@@ -155,7 +155,7 @@ function mix(
     .filter(({ name, at }) => (relay === undefined || relay === name) && Date.parse(at) >= sinceMs)
     .map(({ id, name, at, firstAt, cause, source, count }): RecentRequestView => {
       const why = { outcome: "refused", code: UNKNOWN, cause } as const;
-      return { id, at, firstAt, relay: name, ...why, source, eventId: null, count };
+      return { id, at, firstAt, relay: name, ...why, source, eventId: null, event: null, count };
     });
   return [...items, ...unknown]
     .sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0))
@@ -167,10 +167,17 @@ const CALL_COLUMNS: readonly Column<RecentRequestView>[] = [
   { heading: "ANSWER", value: answerOf, tone: ({ outcome }) => toneOf(outcome) },
   { heading: "RELAY", value: ({ relay }) => relay },
   { heading: "TIMES", value: ({ count }) => String(count), right: true },
+  { heading: "EVENT", value: formatEvent },
   { heading: "FROM", value: ({ source }) => source, raw: true },
   { heading: "ID", value: ({ id }) => id },
   { heading: "CAUSE", value: ({ cause }) => cause, wrap: true, raw: true },
 ];
+
+/** Formats the first event of a duplicate, such as `order.paid evt_… done`. A server of an earlier version sends only its id. */
+function formatEvent({ eventId, event }: RecentRequestView): string {
+  if (event == null) return eventId ?? "";
+  return [event.eventType, event.id, event.state].filter((word) => word !== null).join(" ");
+}
 
 /** Formats the answer, such as `401 bad_signature` or `200 ignored`. */
 function answerOf({ outcome, code }: RecentRequestView): string {
@@ -192,7 +199,7 @@ function writeCall(call: RecentRequestView): string[] {
     times: count > 1 ? `${count}, the first at ${firstAt}, the last at the time above` : null,
     cause,
     ...Object.fromEntries(parts.map(({ label, text }) => [label, text])),
-    event: eventId === null ? null : `${eventId}, see relay events show ${eventId}`,
+    event: eventId === null ? null : `${formatEvent(call)}, see relay events show ${eventId}`,
   };
   const width = Math.max(...Object.keys(facts).map((name) => name.length));
   const lines = Object.entries(facts).flatMap(([name, words]) =>
