@@ -8,7 +8,8 @@ import { useNow } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { MakeThing } from "../component/create-item.ts";
-import { MendWay, SAID_STANDS } from "../component/fix-link.ts";
+import { NowRow } from "../component/explanation.ts";
+import { MendWay } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { FromBefore, Notice } from "../component/notice.ts";
 import { ChangeRow, UndoChange } from "../component/recent-change.ts";
@@ -80,7 +81,7 @@ function Why({ why, cause }: { why: string | null; cause: EventCauseView | null 
   return html`<dl class="explanation">
     ${cause?.change != null && html`<${ChangeRow} change=${cause.change} />`}
     ${why !== null && html`<div><dt>Why</dt><dd><${Sentence} text=${why} /></dd></div>`}
-    ${cause !== null && html`<div class="explanation-${cause.stands}"><dt>Now</dt><dd><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></dd></div>`}
+    ${cause !== null && html`<${NowRow} cause=${cause} />`}
   </dl>`;
 }
 

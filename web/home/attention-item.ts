@@ -10,8 +10,8 @@ import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { Code } from "../component/code.ts";
 import { MakeThing } from "../component/create-item.ts";
-import { Explanation } from "../component/explanation.ts";
-import { MendWay, PasteSecretLink, SAID_STANDS } from "../component/fix-link.ts";
+import { Explanation, NowRow } from "../component/explanation.ts";
+import { MendWay, PasteSecretLink } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { ChangeRow, UndoChange } from "../component/recent-change.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
@@ -38,7 +38,7 @@ export function NeedItem({ place, need, onReplay }: Props): View {
       <h3><${Icon} name=${code === "environment_held" ? "pause" : "attention"} size=${16} />${relay === null ? (words ?? code) : html`<a data-row href=${pagePath(place, "relays", relay)}>${relay}</a>: ${sayWhat(need)}`}</h3>
       ${target !== "server" && html`<span class="need-since">since <${Moment} at=${since} /> (<${Ago} at=${since} />)</span>`}
       <${Code} code=${cause} docs=${docs?.replace(/[^/]+$/, cause)} /></div>
-    ${need.dead === null ? html`<${Explanation} change=${need.change} what=${need.message} todo=${need.todo} next=${need.next} />` : html`<${WhyDead} dead=${need.dead} change=${need.change} />`}
+    ${need.dead === null ? html`<${Explanation} change=${need.change} doubt=${need.doubt} what=${need.message} todo=${need.todo} next=${need.next} />` : html`<${WhyDead} dead=${need.dead} change=${need.change} />`}
     <${WaysOut} place=${place} need=${need} onReplay=${onReplay} />
   </li>`;
 }
@@ -60,7 +60,7 @@ function WhyDead({
   return html`<dl class="explanation">
     ${change !== null && html`<${ChangeRow} change=${change} />`}
     <div><dt>Why</dt><dd>${failure.type !== null && html`<b>${sayActionType(failure.type)}</b>: `}<${Sentence} text=${failure.message} /></dd></div>
-    <div class="explanation-${cause.stands}"><dt>Now</dt><dd><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></dd></div>
+    <${NowRow} cause=${cause} />
   </dl>`;
 }
 

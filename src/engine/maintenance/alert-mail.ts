@@ -39,7 +39,7 @@ import {
   type OutgoingMail,
 } from "../../platform/mail/mailer.ts";
 import { findSenderAddress } from "../../platform/mail/sender-domain.ts";
-import { listHints } from "../../rules/relay/recent-change.ts";
+import { listHints } from "../../rules/relay/trouble-hint.ts";
 import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../../store/port.ts";
 import { resolveOverAlerts } from "./alert-resolution.ts";
 import { alertMissingSecrets } from "./missing-secret.ts";

@@ -4,6 +4,7 @@ import { findMeaning, type Meaning } from "../../base/code/code.ts";
 import { orNull, textOrNull, time } from "../../base/schema.ts";
 import { recentChangeView } from "../../rules/relay/recent-change.ts";
 import { deadView } from "./dead-events.ts";
+import { causeView } from "./failure-cause.ts";
 import { latestFailure } from "./latest-failure.ts";
 
 export const attentionItemView = Type.Object({
@@ -25,6 +26,8 @@ export const attentionItemView = Type.Object({
   alert: textOrNull,
   /** The change shortly before it began, which an owner can undo; null where there is none. */
   change: orNull(recentChangeView),
+  /** The doubt after a change that is newer than the last failure; null for dead events, which have a `cause`, and where nothing was changed. */
+  doubt: orNull(causeView),
   /** Details of dead events; null for other items. */
   dead: orNull(deadView),
   /** The newest failed event; null where the item is about no event, or was not looked into. */
@@ -38,7 +41,7 @@ type ItemDraft = Pick<AttentionItem, "code" | "target" | "since" | "message"> & 
 export function makeItem(draft: ItemDraft): AttentionItem {
   const relay = relayOf(draft.target);
   const { todo, next } = explain(draft.code);
-  return { relay, todo, next, alert: null, change: null, dead: null, newest: null, ...draft };
+  return { relay, todo, next, alert: null, change: null, doubt: null, dead: null, newest: null, ...draft };
 }
 
 /** Returns the relay that a target names; null where it names no relay. */

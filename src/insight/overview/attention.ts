@@ -7,6 +7,7 @@ import { type Approval, listOpenApprovals } from "../../operator/sync/approval.t
 import type { Environment } from "../../platform/account/environment.ts";
 import { type AlertView, listOpenAlertCauses } from "../../platform/audit/alert.ts";
 import { listProblems, type ProblemView } from "../../platform/audit/problem.ts";
+import { findChangeAfterFailure, findChangeAfterProblem } from "../../rules/relay/newer-change.ts";
 import { findRecentChange, findStreakBegin } from "../../rules/relay/recent-change.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { findLastEventAt } from "../../rules/relay/relay-view.ts";
@@ -16,7 +17,7 @@ import { type AttentionItem, explain, makeItem, relayOf } from "./attention-item
 import { countOnce } from "./count-cache.ts";
 import { dropAcknowledged, isCauseOfDeath, makeDeadItems, RELAY_FAILED } from "./dead-attention.ts";
 import { countDead, type DeadOfRelay } from "./dead-events.ts";
-import { findLatestFailure } from "./latest-failure.ts";
+import { findLastAttemptAt, findLatestFailure } from "./latest-failure.ts";
 
 /** The most items of each kind, the newest first. */
 const MAX_ITEMS = 100;
@@ -63,7 +64,31 @@ export async function listAttention(
   return { items: describes ? await addChanges(store, id, items) : items, more: sources.more };
 }
 
-/** Adds the change that was made shortly before each item began, unless the cause no longer exists. */
+/** Finds a change that is newer than the last failure of an item without dead events. */
+async function findDoubt(
+  tx: Reader,
+  environmentId: number,
+  { code, target, relay, newest, dead }: AttentionItem,
+): Promise<AttentionItem["doubt"]> {
+  if (dead !== null) return null;
+  const seenAt = await findLastAttemptAt(tx, environmentId, { code, relay });
+  const change =
+    code === "relay_failing" && relay !== null
+      ? await findChangeAfterFailure(tx, environmentId, {
+          relay,
+          code: newest?.reason ?? "",
+          failedAt: seenAt,
+          check: "Retry one event to see.",
+        })
+      : await findChangeAfterProblem(tx, environmentId, { code, target, seenAt });
+  if (change === null) return null;
+  return { stands: "unknown", message: change.message, since: toIso(change.atMs), missing: null };
+}
+
+/**
+ * Adds the change that was made shortly before each item began, unless the cause no longer exists, and the doubt after a change that is newer than
+ * the last failure.
+ */
 async function addChanges(
   store: Store,
   environmentId: number,
@@ -74,8 +99,12 @@ async function addChanges(
     const { code, target, since, dead } = item;
     const trouble = { code, target, sinceMs: Date.parse(since) };
     const isOver = dead?.cause.stands === "no";
-    const change = isOver ? null : await store.read((tx) => findRecentChange(tx, environmentId, trouble));
-    changed.push({ ...item, change });
+    const doubt = await store.read((tx) => findDoubt(tx, environmentId, item));
+    const change =
+      isOver || doubt !== null
+        ? null
+        : await store.read((tx) => findRecentChange(tx, environmentId, trouble));
+    changed.push({ ...item, change, doubt });
     await yieldToEventLoop();
   }
   return changed;

@@ -11,6 +11,7 @@ import { EVENT, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "../../engin
 import { RUN_RESULTS } from "../../engine/event/run.ts";
 import { listOpenProblemsOfTarget } from "../../platform/audit/problem.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
+import { findChangeAfterFailure } from "../../rules/relay/newer-change.ts";
 import { findRecentChange, recentChangeView } from "../../rules/relay/recent-change.ts";
 import { findRelay, type RelayRow, relayTarget } from "../../rules/relay/relay.ts";
 import {
@@ -123,7 +124,7 @@ interface EvaluatedEvent {
   isFailing: boolean;
 }
 
-/** Evaluates, in this order: what ran since, whether the missing thing exists now, and whether the relay was changed. */
+/** Evaluates, in this order: what ran since, whether the missing thing exists now, and whether something was changed after the last failure. */
 export async function evaluateCause(tx: Reader, event: EvaluatedEvent): Promise<EventCause> {
   const { row, failure, deadAt, isFailing, relay } = event;
   const say = (stands: EventCause["stands"], message: string, sinceMs: number | null = null) => ({
@@ -153,13 +154,16 @@ export async function evaluateCause(tx: Reader, event: EvaluatedEvent): Promise<
   const check = await checkMissing(tx, event);
   if (check !== null)
     return { ...say(check.stands, check.message, check.at ?? null), missing: check.missing ?? null };
+  const newer = await findChangeAfterFailure(tx, event.environmentId, {
+    relay,
+    code: failure.code,
+    failedAt: Math.max(deadAt, since.lastFailedAt),
+    check: "Replay one event to see.",
+  });
+  if (newer !== null) return say("unknown", newer.message, newer.atMs);
   if (since.waiting > 0) {
     const waits = since.waiting === 1 ? "1 event failed" : `${since.waiting} events failed`;
     return say("yes", `${waits} the same way and will be retried.`);
-  }
-  if (row.updatedAt > deadAt) {
-    const message = `The relay was changed at ${toIso(row.updatedAt)} and none of its events ran since: replay one to see.`;
-    return say("unknown", message, row.updatedAt);
   }
   if (isFailing) return say("yes", "Every attempt of this relay still fails.");
   const whose = OF_THE_PERSON.has(failure.code) ? "this person's events" : "its events";
@@ -196,7 +200,7 @@ const OF_THE_PERSON: ReadonlySet<string> = new Set([
   "email_capped",
 ]);
 
-const RAN = EVENT.pick("seq", "finishedAt", "reason", "state", "attempts", "personId");
+const RAN = EVENT.pick("seq", "startedAt", "finishedAt", "reason", "state", "attempts", "personId");
 
 /** Finds how the relay's newest events ended after the newest dead one died. */
 async function findSince(tx: Reader, { nameKey, failure, deadAt, person }: EvaluatedEvent) {
@@ -216,10 +220,13 @@ async function findSince(tx: Reader, { nameKey, failure, deadAt, person }: Evalu
   const waiting = rows.filter(
     ({ state, attempts, reason }) => state === "queued" && attempts > 0 && reason === failure.code,
   );
+  const failed = rows.filter(({ state, reason }) => state !== "done" && reason === failure.code);
   return {
     done: times.length,
     firstDone: times.length === 0 ? null : Math.min(...times),
     waiting: waiting.length,
+    /** The start of the newest attempt that failed the same way. */
+    lastFailedAt: Math.max(0, ...failed.map(({ startedAt }) => startedAt ?? 0)),
     /** The status that a called URL answered to the newest of them. */
     status: ran?.status ?? null,
   };

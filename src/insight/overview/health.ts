@@ -47,7 +47,7 @@ export const healthView = Type.Object({
   /** The code of the attention item; null where there is none. */
   code: textOrNull,
   newest: latestFailure,
-  /** The state of the newest dead event's cause, where that was evaluated. */
+  /** The state of the cause, where that was evaluated: of the newest dead event, or after a change that is newer than the last failure. */
   cause: orNull(causeView),
 });
 export type HealthView = Static<typeof healthView>;
@@ -117,10 +117,10 @@ function addPause(trouble: HealthView, pause: HealthView): HealthView {
 
 const healthOfItem =
   (facts: RelayFacts) =>
-  ({ code, message, todo, next, since, change, dead, newest }: AttentionItem): HealthView => {
+  ({ code, message, todo, next, since, change, doubt, dead, newest }: AttentionItem): HealthView => {
     const state = STATE_OF[code] ?? "attention";
     const word = code === "relay_failed" ? formatFailing(facts, dead?.events ?? null) : WORDS[state];
-    return { state, word, message, todo, next, since, change, code, newest, cause: dead?.cause ?? null };
+    return { state, word, message, todo, next, since, change, code, newest, cause: dead?.cause ?? doubt };
   };
 
 /** Formats the share of events that died in the last day, or else the number of dead events. */

@@ -20,13 +20,31 @@ export const latestFailure = orNull(
 type LatestFailure = Static<typeof latestFailure>;
 
 const FAILING = EVENT.pick("seq", "formerId", "createdAt", "reason", "personId");
-const NEWEST_FAILING = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, created_at, reason, person_id, name_key FROM event INDEXED BY event_unfinished
-    WHERE environment_id = $environmentId AND state IN ('queued', 'running') AND state = 'queued' ORDER BY seq DESC LIMIT ${MAX_WAITING}) AS newest
-  WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $relay) AND reason IS NOT NULL ORDER BY seq DESC LIMIT 1`;
+const INNER = "seq, former_id, created_at, started_at, reason, person_id, name_key";
+const OF_RELAY =
+  "name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $relay)";
 
-const NEWEST_NOBODY = `SELECT ${FAILING.columns} FROM (SELECT seq, former_id, created_at, reason, person_id, name_key FROM event INDEXED BY event_unhappy
+/** The events that wait for a retry, and for `relay_nobody` those that found no person. */
+const FAILED_EVENTS: Readonly<Record<string, string>> = {
+  relay_failing: `FROM (SELECT ${INNER} FROM event INDEXED BY event_unfinished
+    WHERE environment_id = $environmentId AND state IN ('queued', 'running') AND state = 'queued' ORDER BY seq DESC LIMIT ${MAX_WAITING}) AS newest
+  WHERE ${OF_RELAY} AND reason IS NOT NULL`,
+  relay_nobody: `FROM (SELECT ${INNER} FROM event INDEXED BY event_unhappy
     WHERE environment_id = $environmentId AND state IN ('failed', 'dead') AND state = 'failed' ORDER BY seq DESC LIMIT ${MAX_WAITING}) AS newest
-  WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $relay) AND reason = 'person_not_found' ORDER BY seq DESC LIMIT 1`;
+  WHERE ${OF_RELAY} AND reason = 'person_not_found'`,
+};
+
+/** Finds when the newest attempt of such an event began; 0 if there is none. */
+export async function findLastAttemptAt(
+  tx: Reader,
+  environmentId: number,
+  { code, relay }: { code: string; relay: string | null },
+): Promise<number> {
+  const from = FAILED_EVENTS[code];
+  if (from === undefined) return 0;
+  const sql = `SELECT max(started_at) AS at ${from}`;
+  return (await tx.get<{ at: number | null }>(sql, { environmentId, relay }))?.at ?? 0;
+}
 
 /** Finds the newest event that waits for a retry, or for `relay_nobody` the newest one that found no person. Returns null for other codes. */
 export async function findLatestFailure(
@@ -34,8 +52,9 @@ export async function findLatestFailure(
   environmentId: number,
   { code, relay }: { code: string; relay: string | null },
 ): Promise<LatestFailure> {
-  const sql = code === "relay_failing" ? NEWEST_FAILING : code === "relay_nobody" ? NEWEST_NOBODY : null;
-  if (sql === null) return null;
+  const from = FAILED_EVENTS[code];
+  if (from === undefined) return null;
+  const sql = `SELECT ${FAILING.columns} ${from} ORDER BY seq DESC LIMIT 1`;
   const row = await tx.get<object>(sql, { environmentId, relay });
   if (row === null) return null;
   const { reason, personId, ...event } = FAILING.read(row);

@@ -16,7 +16,7 @@ import { listUnknownRequests, unknownRequestView } from "../../engine/receiver/u
 import { alertView, listAlerts, resolveAlert } from "../../platform/audit/alert.ts";
 import { auditFilter, auditView, listAudit } from "../../platform/audit/audit.ts";
 import { listProblems, problemView } from "../../platform/audit/problem.ts";
-import { listHints } from "../../rules/relay/recent-change.ts";
+import { listHints } from "../../rules/relay/trouble-hint.ts";
 import type { Reader } from "../../store/port.ts";
 import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";

@@ -8,8 +8,8 @@ import { listResolvedTimes } from "../../platform/audit/alert.ts";
 import { findMasterKey } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
 import { testMasterKey } from "../../rules/relay/master-key-proof.ts";
-import { findHints } from "../../rules/relay/recent-change.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
+import { findHints } from "../../rules/relay/trouble-hint.ts";
 import { SCHEMA_VERSION } from "../../store/migrate/migrations.ts";
 import type { Reader } from "../../store/port.ts";
 import {

@@ -312,6 +312,16 @@ export async function findAlertBegin(
   return begin;
 }
 
+/** Finds when the newest open alert of this code and target last occurred. */
+export async function findAlertEnd(
+  tx: Reader,
+  { environmentId, code, target }: Pick<AlertRow, "environmentId" | "code" | "target">,
+): Promise<number | null> {
+  const sql = `SELECT last_at AS at FROM alert INDEXED BY alert_open
+    WHERE environment_id = $environmentId AND resolved_at IS NULL AND target = $target AND code = $code ORDER BY id DESC LIMIT 1`;
+  return (await tx.get<{ at: number }>(sql, { environmentId, code, target }))?.at ?? null;
+}
+
 /** Lists open alerts of these codes, one per target and code, at most `limit`. */
 export function listOpenAlerts(tx: Reader, codes: readonly AlertCode[], limit: number): Promise<OpenAlert[]> {
   return tx.all(

@@ -225,7 +225,10 @@ export interface TargetChange extends Pick<AuditRow, "at" | "actor" | "action" |
   processor: string | null;
 }
 
-/** Finds the newest of certain actions on each target, and returns those made in the period, newest first. */
+/**
+ * Finds the newest of certain actions on each target, and returns those made in the period, newest first. A change of the settings counts if it
+ * changed the mail settings or the processor's secret.
+ */
 export async function listNewestChanges(
   tx: Reader,
   environmentId: number,
@@ -244,7 +247,7 @@ export async function listNewestChanges(
 const NEWEST_CHANGES = `SELECT audit.at AS at, audit.actor AS actor, audit.action AS action, audit.target AS target, ${ACTOR_NAME} AS actorName,
     audit.before ->> '$.version' AS versionBefore, audit.after ->> '$.mail' AS mail,
     audit.after ->> '$.processorSecret' AS processor
-  FROM (SELECT (SELECT max(seq) FROM (SELECT seq, action FROM audit INDEXED BY audit_by_target
-        WHERE environment_id = $environmentId AND target = wanted.value AND event_id IS NULL ORDER BY seq DESC LIMIT ${MAX_ROWS_EACH}) AS newest
-      WHERE action IN (SELECT value FROM json_each($actions))) AS seq FROM json_each($targets) AS wanted) AS found
+  FROM (SELECT (SELECT max(seq) FROM (SELECT seq, action, CASE WHEN action = 'settings.changed' THEN instr(after, '"mail":') + instr(after, '"processorSecret":') ELSE 1 END AS told
+        FROM audit INDEXED BY audit_by_target WHERE environment_id = $environmentId AND target = wanted.value AND event_id IS NULL ORDER BY seq DESC LIMIT ${MAX_ROWS_EACH}) AS newest
+      WHERE told > 0 AND action IN (SELECT value FROM json_each($actions))) AS seq FROM json_each($targets) AS wanted) AS found
   CROSS JOIN audit ON audit.seq = found.seq WHERE audit.at BETWEEN $fromMs AND $untilMs ORDER BY audit.at DESC, audit.seq DESC`;

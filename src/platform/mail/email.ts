@@ -218,3 +218,37 @@ export async function requireEmailView(tx: Reader, environmentId: number, id: st
   const sentence = `There is no mail ${id} in this environment: relay emails list shows the existing ones.`;
   return viewEmail(await EMAIL.require(tx, { environmentId, id }, sentence));
 }
+
+/** The subject of a test mail. */
+export const TEST_SUBJECT = "Test mail";
+/** The most of the newest mails that are read to find one. */
+const MAX_SEARCHED = 1_000;
+
+/** Finds when the newest test mail after `sinceMs` was sent. */
+export async function findTestMailAt(
+  tx: Reader,
+  environmentId: number,
+  sinceMs: number,
+): Promise<number | null> {
+  const at = await findLastFinishedAt(
+    tx,
+    environmentId,
+    `kind = 'account' AND state = 'sent' AND subject = '${TEST_SUBJECT}'`,
+  );
+  return at !== null && at > sinceMs ? at : null;
+}
+
+/** Finds when the last mail of a kind without an event failed. */
+export function findLastFailedMailAt(
+  tx: Reader,
+  environmentId: number,
+  kind: EmailKind,
+): Promise<number | null> {
+  return findLastFinishedAt(tx, environmentId, `kind = '${kind}' AND state = 'failed' AND event_id IS NULL`);
+}
+
+async function findLastFinishedAt(tx: Reader, environmentId: number, fits: string): Promise<number | null> {
+  const sql = `SELECT max(finished_at) AS at FROM (SELECT kind, state, subject, event_id, finished_at FROM email INDEXED BY email_by_environment
+      WHERE environment_id = ?1 ORDER BY seq DESC LIMIT ${MAX_SEARCHED}) AS newest WHERE ${fits}`;
+  return (await tx.get<{ at: number | null }>(sql, environmentId))?.at ?? null;
+}

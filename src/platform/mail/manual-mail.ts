@@ -19,6 +19,7 @@ import {
   recordIntendedEmail,
   reopenUnknownEmail,
   requireEmailView,
+  TEST_SUBJECT,
   toEmailEnd,
 } from "./email.ts";
 import { MAY_HAVE_BEEN_SENT } from "./interrupted-mail.ts";
@@ -117,7 +118,7 @@ export async function sendTestMail(
     const from = await requireSender(tx, environmentId, "account", local);
     const broken = await findExceededCap(tx, { appId, personId: "", kind: "account", nowMs }, limits);
     if (broken !== null) throw new Refusal("mail_not_possible", broken);
-    const words = { subject: "Test mail", text: TEST_TEXT };
+    const words = { subject: TEST_SUBJECT, text: TEST_TEXT };
     const emailId = await recordIntendedEmail(tx, {
       environmentId,
       personId: null,

@@ -15,7 +15,7 @@ import { findRaisedAt } from "../../platform/audit/problem.ts";
 import { findSenderDomain } from "../../platform/mail/sender-domain.ts";
 import type { Reader } from "../../store/port.ts";
 import { findRelay, type RelayRow, relayTarget } from "./relay.ts";
-import { formatMissing, listCatalogTargets, listMissing, makeCatalogLookup } from "./relay-reference.ts";
+import { listCatalogTargets } from "./relay-reference.ts";
 
 /** The longest time between a change and the trouble that it can explain. */
 const WINDOW_MS = 30 * MINUTE_MS;
@@ -46,10 +46,11 @@ export const recentChangeView = Type.Object({
 });
 export type RecentChange = Static<typeof recentChangeView>;
 
-type Source = "relay" | "catalog" | "mail" | "processor";
+/** What a change can concern: the relay, the catalog items that it names, the mail settings or the secret of the card processor. */
+export type ChangeSource = "relay" | "catalog" | "mail" | "processor";
 
 /** The changes that can cause a trouble. A code that is not listed has a cause outside, or a cause that its message names. */
-const SOURCES: Partial<Record<ProblemCode | ResultCode, readonly Source[]>> = {
+const SOURCES: Partial<Record<ProblemCode | ResultCode, readonly ChangeSource[]>> = {
   relay_failed: ["relay", "catalog", "mail"],
   relay_failing: ["relay", "catalog", "mail"],
   relay_refusing: ["relay", "processor"],
@@ -64,7 +65,7 @@ const SOURCES: Partial<Record<ProblemCode | ResultCode, readonly Source[]>> = {
   codes_unmailed: ["mail"],
 };
 
-const ACTIONS = [
+export const ACTIONS = [
   "relay.updated",
   "relay.secret_changed",
   "relay.signing_secret_changed",
@@ -81,7 +82,7 @@ const ACTIONS = [
 ] as const satisfies readonly AuditAction[];
 
 /** The subject of a problem, an alert or an attention item. */
-interface Trouble {
+export interface Trouble {
   code: string;
   target: string;
   /** The time when it began, for a trouble without an alert or a problem. */
@@ -95,18 +96,28 @@ export async function findRecentChange(
 ): Promise<RecentChange | null> {
   const sources = SOURCES[code as ProblemCode] ?? [];
   if (sources.length === 0) return null;
+  const untilMs = await findBegin(tx, environmentId, { code, target, sinceMs });
+  const period = { actions: ACTIONS, fromMs: untilMs - WINDOW_MS, untilMs };
+  const changes = await listChanges(tx, environmentId, { sources, target }, period);
+  // A change of the relay or of an item that it names explains more than a change of the environment.
+  const [change] = [...changes.filter((one) => !isOfEnvironment(one)), ...changes];
+  return change === undefined ? null : viewChange(change);
+}
+
+/** Lists the newest change of each thing that can cause the trouble of this target, if it was made in the period, newest first. */
+export async function listChanges(
+  tx: Reader,
+  environmentId: number,
+  { sources, target }: { sources: readonly ChangeSource[]; target: string },
+  period: { actions: readonly AuditAction[]; fromMs: number; untilMs: number },
+): Promise<TargetChange[]> {
   const relay = await findRelayOf(tx, environmentId, target);
   const targets = await listChangeTargets(tx, environmentId, sources, relay);
-  if (targets.length === 0) return null;
-  const untilMs = await findBegin(tx, environmentId, { code, target, sinceMs });
-  const period = { targets, actions: ACTIONS, fromMs: untilMs - WINDOW_MS, untilMs };
-  const changes = await listNewestChanges(tx, environmentId, period);
-  const fits = changes.filter(
+  if (targets.length === 0) return [];
+  const changes = await listNewestChanges(tx, environmentId, { ...period, targets });
+  return changes.filter(
     ({ target: changed, ...section }) => changed !== SETTINGS || isAbout(section, sources),
   );
-  // A change of the relay or of an item that it names explains more than a change of the environment.
-  const [change] = [...fits.filter((one) => !isOfEnvironment(one)), ...fits];
-  return change === undefined ? null : viewChange(change);
 }
 
 const RELAY_PREFIX = relayTarget("");
@@ -120,7 +131,7 @@ function isOfEnvironment({ target }: TargetChange): boolean {
 /** Reports whether a change of the settings changed a section that can cause the trouble. */
 function isAbout(
   { mail, processor }: Pick<TargetChange, "mail" | "processor">,
-  sources: readonly Source[],
+  sources: readonly ChangeSource[],
 ): boolean {
   return (mail !== null && sources.includes("mail")) || (processor !== null && sources.includes("processor"));
 }
@@ -129,7 +140,7 @@ function isAbout(
 async function listChangeTargets(
   tx: Reader,
   environmentId: number,
-  sources: readonly Source[],
+  sources: readonly ChangeSource[],
   relay: RelayRow | null,
 ): Promise<string[]> {
   const targets: string[] = [];
@@ -144,7 +155,12 @@ async function listChangeTargets(
   return targets;
 }
 
-async function findRelayOf(tx: Reader, environmentId: number, target: string): Promise<RelayRow | null> {
+/** Finds the relay that a target names. Returns null for another target or a deleted relay. */
+export async function findRelayOf(
+  tx: Reader,
+  environmentId: number,
+  target: string,
+): Promise<RelayRow | null> {
   return target.startsWith(RELAY_PREFIX)
     ? await findRelay(tx, environmentId, target.slice(RELAY_PREFIX.length))
     : null;
@@ -264,37 +280,4 @@ function describeActor(actor: string, name: string | null): string {
   if (actor.startsWith("owner:")) return actor.slice("owner:".length);
   if (actor.startsWith("key:")) return name === null ? "A key that is deleted" : `The key ${name}`;
   return actor === "command line" ? "The command line" : actor;
-}
-
-/** The most troubles of one list that are looked into. */
-const MAX_HINTED = 20;
-
-/** Lists the hints of several open troubles. Later ones of a long list get none. */
-export async function listHints(
-  tx: Reader,
-  environmentId: number,
-  troubles: readonly Trouble[],
-): Promise<string[][]> {
-  const known = new Map<string, string[]>();
-  const hints: string[][] = [];
-  for (const trouble of troubles) {
-    const key = `${trouble.code} ${trouble.target}`;
-    const found =
-      known.get(key) ?? (known.size < MAX_HINTED ? await findHints(tx, environmentId, trouble) : []);
-    known.set(key, found);
-    hints.push(found);
-  }
-  return hints;
-}
-
-/** Finds what every command and mail says before the message of an open trouble: the change before it, and the names that were probably meant. */
-export async function findHints(tx: Reader, environmentId: number, trouble: Trouble): Promise<string[]> {
-  const { code, target } = trouble;
-  const change = await findRecentChange(tx, environmentId, trouble);
-  const changed = change === null ? [] : [`${change.message} ${change.todo}`];
-  if (code !== "relay_failed") return changed;
-  const relay = await findRelayOf(tx, environmentId, target);
-  const missing =
-    relay === null ? [] : await listMissing(makeCatalogLookup(tx, environmentId), relay.definition);
-  return [...changed, ...missing.filter(({ near }) => near !== null).map((thing) => formatMissing(thing))];
 }

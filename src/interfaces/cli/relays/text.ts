@@ -79,12 +79,13 @@ function sayOrigin({ origin: { kind, promotedFrom } }: RelayView): string {
 }
 
 /** Formats the health word, and for a problem the change before it, the reason and the advice. */
-function sayHealth({ word, message, todo, code, change }: HealthView): string {
+function sayHealth({ word, message, todo, code, change, cause }: HealthView): string {
   if (todo === null) return `${word}: ${message}`;
   if (code === null) return `${word}: ${message} ${todo}`;
   // A server of an earlier version sends no change.
   const changed = change == null ? "" : `${change.message} ${change.todo} `;
-  return `${word} (${code}): ${changed}${message} ${todo}`;
+  const now = cause?.stands === "unknown" ? ` Unknown whether it still exists: ${cause.message}` : "";
+  return `${word} (${code}): ${changed}${message}${now} ${todo}`;
 }
 
 /** Formats the funnel of a relay: a line for each step, with the requests that stopped there below it. */
