@@ -76,7 +76,7 @@ test("Home counts the items like the navigation, with the server's items next to
 test("an old problem says when its count was taken", async () => {
   await visit.page.goto(visit.at("relays/rotated"));
   const health = visit.page.getByRole("region", { name: "Health" });
-  await health.getByText(/has rejected every request since .+, 5 by .+ \(one of them because/).waitFor();
+  await health.getByText(/has rejected every request since .+ \(one of them because .+ 5 requests were rejected since/).waitFor();
   expect(await text()).not.toContain("so far");
   await health.getByRole("link", { name: "Paste its secret…" }).click();
   await visit.page.getByRole("dialog").getByLabel("The secret the sender shows").waitFor();

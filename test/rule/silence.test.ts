@@ -395,7 +395,7 @@ describe("a relay rejects every request", () => {
     expect(await alerts()).toEqual(["relay_refusing relay:orders 1"]);
     expect(await problems()).toEqual(["relay_refusing"]);
     expect(await message("relay_refusing")).toMatch(
-      /^orders has rejected every request since 2026-01-15T12:00:00\.000Z, 5 by 2026-01-15T12:16:00\.000Z \(one of them because the signature does not match; .+\)\.$/,
+      /^orders has rejected every request since 2026-01-15T12:00:00\.000Z \(one of them because the signature does not match; .+\)\.$/,
     );
     expect(await send()).toMatchObject({ received: true });
     await receiving.stop();
@@ -464,9 +464,7 @@ describe("a relay rejects every request", () => {
     await startReceiver();
     await refuse(1, 0);
     await fresh.clock.advance(1_000);
-    expect(await message("relay_refusing")).toStartWith(
-      "orders has rejected every request since 2026-01-15T13:00:00.000Z, 5 by 2026-01-15T13:16:00.000Z (",
-    );
+    expect(await message("relay_refusing")).toStartWith("orders has rejected every request since 2026-01-15T13:00:00.000Z (");
     expect(await row()).toEqual({ since, count: 5, at: since + 16 * MINUTE_MS, accepted: startMs, version: 1 });
     await send();
     await receiving.stop();

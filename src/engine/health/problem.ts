@@ -94,11 +94,11 @@ interface StreakDetails {
 function formatStreak(
   name: string,
   code: StreakCode,
-  { since, at, count }: Streak,
+  { since }: Streak,
   { why, found, limit }: StreakDetails,
 ): string {
-  // The message is stored and read hours later, so it says until when the count holds.
-  const from = count === 1 ? `since ${toIso(since)}` : `since ${toIso(since)}, ${count} by ${toIso(at)}`;
+  // The message is stored and read hours later, so the figures are counted when it is shown (findFigures).
+  const from = `since ${toIso(since)}`;
   if (code === "relay_ignoring") {
     const last = why === null ? "" : `, the last one because ${why}`;
     return `${name} has ignored every request ${from}${last}.`;

@@ -39,6 +39,7 @@ import {
   type OutgoingMail,
 } from "../../platform/mail/mailer.ts";
 import { findSenderAddress } from "../../platform/mail/sender-domain.ts";
+import { addFigures } from "../../rules/relay/streak-figure.ts";
 import { listHints } from "../../rules/relay/trouble-hint.ts";
 import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../../store/port.ts";
 import { resolveOverAlerts } from "./alert-resolution.ts";
@@ -210,8 +211,11 @@ export class AlertMail extends BackgroundJob {
     const open = alerts.map((alert) => ({ ...alert, sinceMs: alert.at }));
     const hints = await listHints(tx, environmentId, open);
     const told: MailedAlert[] = [];
-    for (const [index, alert] of alerts.entries())
-      told.push({ alert, hints: hints[index] ?? [], before: await findBurstBefore(tx, alert) });
+    for (const [index, alert] of alerts.entries()) {
+      const message = await addFigures(tx, environmentId, alert);
+      const before = await findBurstBefore(tx, alert);
+      told.push({ alert: { ...alert, message }, hints: hints[index] ?? [], before });
+    }
     const appName = (await findApp(tx, environment.appId))?.name ?? environment.appId;
     const placeUrl = `${this.#deps.baseUrl()}/apps/${environment.appId}/${environment.name}`;
     const { subject, text } = writeAlertMail({ appName, environment, placeUrl }, told);

@@ -11,6 +11,7 @@ import { findChangeAfterFailure, findChangeAfterProblem } from "../../rules/rela
 import { findRecentChange, findStreakBegin } from "../../rules/relay/recent-change.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { findLastEventAt } from "../../rules/relay/relay-view.ts";
+import { addFigures } from "../../rules/relay/streak-figure.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { type AttentionItem, explain, makeItem, relayOf } from "./attention-item.ts";
@@ -152,7 +153,8 @@ async function itemsOfProblems(
   const items: AttentionItem[] = [];
   for (const problem of sources.problems) {
     if (isExplained(sources, problem)) continue;
-    const { code, target, message, raisedAt } = problem;
+    const { code, target, raisedAt } = problem;
+    const message = await store.read((tx) => addFigures(tx, environmentId, problem));
     const began = await store.read((tx) => findBegin(tx, environmentId, code, target));
     const alert = sources.alerts.find((one) => keyOf(one) === keyOf(problem));
     const since = began === null ? raisedAt : toIso(began);

@@ -16,6 +16,7 @@ import { listUnknownRequests, unknownRequestView } from "../../engine/receiver/u
 import { alertView, listAlerts, resolveAlert } from "../../platform/audit/alert.ts";
 import { auditFilter, auditView, listAudit } from "../../platform/audit/audit.ts";
 import { listProblems, problemView } from "../../platform/audit/problem.ts";
+import { addFigures } from "../../rules/relay/streak-figure.ts";
 import { listHints } from "../../rules/relay/trouble-hint.ts";
 import type { Reader } from "../../store/port.ts";
 import { docsOf } from "../http/answer.ts";
@@ -38,8 +39,8 @@ function withDocs<Item extends { code: string }>(
   return { items: items.map(told), next };
 }
 
-/** Adds the hints to the open items. `beganAt` returns when an item began, and null for one that is over. */
-async function withHints<Item extends { code: string; target: string }>(
+/** Adds the hints and the present figures to the open items. `beganAt` returns when an item began, and null for one that is over. */
+async function withHints<Item extends { code: string; target: string; message: string }>(
   tx: Reader,
   environmentId: number,
   { items, next }: Page<Item>,
@@ -50,8 +51,12 @@ async function withHints<Item extends { code: string; target: string }>(
     return since === null ? [] : [{ item, code: item.code, target: item.target, sinceMs: Date.parse(since) }];
   });
   const hints = await listHints(tx, environmentId, open);
-  const byItem = new Map(open.map(({ item }, at) => [item, hints[at] ?? []]));
-  return { items: items.map((item) => ({ ...item, hints: byItem.get(item) ?? [] })), next };
+  const described = new Map<Item, { hints: string[]; message: string }>();
+  for (const [at, { item }] of open.entries()) {
+    const message = await addFigures(tx, environmentId, item);
+    described.set(item, { hints: hints[at] ?? [], message });
+  }
+  return { items: items.map((item) => ({ ...item, hints: [], ...described.get(item) })), next };
 }
 
 export const watchRoutes = [

@@ -20,7 +20,7 @@ const NEWER_ACTIONS: readonly AuditAction[] = [
   "plan.created",
 ];
 
-export interface NewerChange {
+interface NewerChange {
   atMs: number;
   /** The change and how to find out whether it helped, in two sentences. */
   message: string;
@@ -63,7 +63,7 @@ export async function findChangeAfterFailure(
 
 interface Problem {
   sources: readonly ChangeSource[];
-  /** How to find out whether the change helped, in a sentence. */
+  /** The way to find out whether the change helped, in a sentence. */
   check: string;
 }
 

@@ -46,7 +46,7 @@ export const recentChangeView = Type.Object({
 });
 export type RecentChange = Static<typeof recentChangeView>;
 
-/** What a change can concern: the relay, the catalog items that it names, the mail settings or the secret of the card processor. */
+/** Things that a change can concern: the relay, the catalog items that it names, the mail settings or the secret of the card processor. */
 export type ChangeSource = "relay" | "catalog" | "mail" | "processor";
 
 /** The changes that can cause a trouble. A code that is not listed has a cause outside, or a cause that its message names. */

@@ -21,6 +21,7 @@ import type { Definition } from "./definition-shape.ts";
 import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
 import { listRelayProblems } from "./relay-problem.ts";
 import { findSecretIssuer } from "./relay-secret.ts";
+import { addFigures } from "./streak-figure.ts";
 
 /** The states of the events of the last 24 hours. */
 const relayCounts = Type.Object({
@@ -246,7 +247,10 @@ function showProblems(
 
 async function listOpenProblems(tx: Reader, row: RelayRow): Promise<RelayView["problems"]> {
   const openProblems = await listOpenProblemsOfTarget(tx, row.environmentId, relayTarget(row.name));
-  return openProblems.map(({ code, message }) => ({ code, message }));
+  const problems: RelayView["problems"] = [];
+  for (const { code, target, message } of openProblems)
+    problems.push({ code, message: await addFigures(tx, row.environmentId, { code, target, message }) });
+  return problems;
 }
 
 /** The limit for all relays together: more than a day at the default cap of 120 verified events a minute. */
