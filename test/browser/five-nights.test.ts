@@ -122,10 +122,12 @@ test("night three: the sender's secret was rotated at the provider", async () =>
   await dialog.getByLabel("The secret the sender shows").fill(ROTATED);
   await visit.click(dialog.getByRole("button", { name: "Store secret" }));
   await dialog.waitFor({ state: "detached" });
-  expect((await send(visit, "again", ROTATED)).status).toBe(200);
   await page.keyboard.press("g");
   await page.keyboard.press("h");
   await page.waitForURL(/\/home$/);
+  await needs.getByText(/^The secret of orders was changed at .+\. The next request shows whether this fixed the problem\.$/).waitFor();
+  await shoot(page, "night-doubt");
+  expect((await send(visit, "again", ROTATED)).status).toBe(200);
   await page.getByText("rejects every request").waitFor({ state: "detached" });
   end(visit);
 });
