@@ -127,7 +127,6 @@ test("rejected requests are unknown after a new secret was stored, until one is 
   // The figures are those of now, not those of the moment when the problem was raised.
   const figures = new RegExp(` 6 requests were rejected since ${AT}, the last at ${AT}\\.$`);
   expect((await readNeed("relay_refusing")).message).toMatch(figures);
-  for (const path of ["/alerts?open=true", "/problems"])
-    expect((await running.api("GET", path)).body.items[0].message).toMatch(figures);
+  for (const path of ["/alerts?open=true", "/problems"]) expect((await running.api("GET", path)).body.items[0].message).toMatch(figures);
   expect((await running.api("GET", "/relays/orders")).body.relay.problems[0].message).toMatch(figures);
 });

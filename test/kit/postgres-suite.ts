@@ -39,10 +39,11 @@ const LONG_RULES: readonly string[] = [
 ];
 
 const LONG_FLOWS: readonly string[] = [
+  ...["recent-change", "newer-change"],
   ...["test-event", "fix-and-replay", "import-missed", "run-memory", "event-count", "event-waits", "events-expiring", "event-cause"],
   ...["schedule", "recent-call", "recent-call-overlap", "unknown-call", "purchase-story", "sale-order", "sale-nobody", "told-once"],
   ...["person-story", "checklist", "person-filter", "manual-mail", "mail-stop", "api-account", "api-body", "client-record", "odd-record"],
-  ...["relay-history", "funnel", "overview", "recent-change", "newer-change", "bulk-replay", "try-now", "action-rule", "corrected-person", "hold-arrival"],
+  ...["relay-history", "funnel", "overview", "bulk-replay", "try-now", "action-rule", "corrected-person", "hold-arrival"],
   ...["arrival-lives", "plan-arrival", "sale-suspended", "receipts-move", "people-merge", "people-change-address", "sync", "read-all", "allowed-url"],
   "connector-tasks",
 ];
