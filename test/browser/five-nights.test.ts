@@ -234,6 +234,12 @@ test("night six: an edit misspelled a product, and its undo is the first button"
     expect.arrayContaining(["Restore version 1…", "Did you mean atlas?", "Create product atlass…"]),
   );
   await shoot(page, "night-undo");
+  // The relay's page has the same order: only the undo is primary.
+  await page.goto(visit.at("relays/orders"));
+  await page.getByRole("region", { name: "Set it up" }).getByRole("link", { name: "Create product atlass…" }).waitFor();
+  expect(await page.locator("main a.primary").allInnerTexts()).toEqual(["Restore version 1…"]);
+  await shoot(page, "night-relay");
+  await page.goto(visit.at("home"));
   await visit.click(needs.getByRole("link", { name: "Restore version 1…" }));
   await visit.click(page.getByRole("dialog").getByRole("button", { name: "Restore version 1" }));
   await page.waitForURL(/\/home$/);

@@ -120,12 +120,16 @@ function howOf(step: ChecklistStep, props: Props, checklist: ChecklistView): Vie
 }
 
 /** Returns what helps with an open step: the value to copy, or the place where the user does it. */
-function waysOf({ step }: ChecklistStep, { place, relay, missing }: Props, checklist: ChecklistView): View {
+function waysOf(
+  { step }: ChecklistStep,
+  { place, relay, health, missing }: Props,
+  checklist: ChecklistView,
+): View {
   const { name, secret, lastEventAt, definition } = relay;
   const own = pagePath(place, "relays", name);
   switch (step) {
     case "catalog":
-      return html`${missing.map((thing) => html`<${MakeThing} key="${thing.kind} ${thing.name}" place=${place} thing=${thing} relay=${name} back="relay" />`)}`;
+      return html`${missing.map((thing) => html`<${MakeThing} key="${thing.kind} ${thing.name}" place=${place} thing=${thing} relay=${name} back="relay" changed=${health.change != null} />`)}`;
     case "url":
       return html`${place.environment === "local" && html`<p>A sender on the internet cannot reach this machine. Open a tunnel and set its address with <code>--base-url</code>, or test without the sender first.</p>`}
         <${CopyButton} text=${checklist.receiverUrl ?? ""} label="Copy the URL for the sender" />`;
