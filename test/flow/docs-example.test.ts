@@ -305,7 +305,8 @@ describe("server commands with their folders below a temporary folder", () => {
       "relay relays checklist checkout-completed --environment production",
       "relay status",
       "relay pull",
-      "relay validate --strict\nrelay sync --dry-run\nrelay sync --wait",
+      "relay validate --strict\nrelay sync --wait",
+      "relay sync --check",
     ]);
   });
 });

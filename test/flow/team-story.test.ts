@@ -309,6 +309,69 @@ test("a server of an earlier version, which knows no base and no commit, gets th
   expect([seen, await ann.textOf("checkout")]).toEqual([["key ", "plan base,commit", "plan ", "apply "], "ann"]);
 });
 
+describe("sync --check, for a pull request", () => {
+  test("exits with 0 for nothing, 3 for changes and 1 for a refusal, and prints Markdown, and changes nothing", async () => {
+    const none = await ann.run(["sync", "--check"]);
+    expect([none.code, none.said]).toEqual([0, `### relay sync: no changes\n\nTarget: \`${url}/${app}/development\`\n\n3 items unchanged.`]);
+    rmSync(ann.file("other"));
+    ann.write(receiver("checkout", "ann"), receiver("renamed"));
+    const base = readFileSync(join(ann.folder, "service", ".synced.json"), "utf8");
+    const changes = await ann.run(["sync", "--check", "--prune"], true);
+    expect([changes.code, changes.asked]).toEqual([3, []]);
+    expect(changes.said.split("\n\n")).toEqual([
+      "### relay sync: 3 changes",
+      `Target: \`${url}/${app}/development\``,
+      [
+        "| | Item | Plan |",
+        "|---|---|---|",
+        "| `~` | `relay checkout` | changed |",
+        [
+          "| `+` | `relay renamed` | created",
+          "renamed from other: renamed is a new relay, and the events stay with other",
+          `new URL: change it at the provider to ${url}/hooks/${app}/renamed`,
+          "new secret: set it at the provider",
+          "other is deleted, and its URL answers 404 |",
+        ].join("<br>"),
+        "| `-` | `relay other` | deleted, because its file is gone; no event waits |",
+      ].join("\n"),
+      "<details><summary>Fields that change</summary>",
+      '```diff\nrelay checkout\n- actions.0.data.text: "x"\n+ actions.0.data.text: "ann"\n```',
+      "</details>",
+      "1 item unchanged.",
+    ]);
+    expect(readFileSync(join(ann.folder, "service", ".synced.json"), "utf8")).toBe(base);
+    expect(await ann.textOf("checkout")).toBe("x");
+
+    bob.write(receiver("checkout", "bob"));
+    await bob.run(["sync"]);
+    const refused = await ann.run(["sync", "--check"], true);
+    expect([refused.code, refused.asked]).toEqual([1, []]);
+    expect(refused.said).toContain("### relay sync: refused");
+    expect(refused.said).toMatch(
+      /\*\*The sync would be refused:\*\* Changed on both sides since the last sync: relay checkout\..* \(`newer\\?_on_server`\)/,
+    );
+    expect(JSON.parse((await ann.run(["sync", "--check", "--json"])).said).refusal.code).toBe("newer_on_server");
+    expect((await ann.run(["sync", "--check", "--yes"])).code).toBe(3);
+
+    writeFileSync(ann.file("bad"), '{\n  "name": "bad",\n  "extra": 1\n}');
+    const invalid = await ann.run(["sync", "--check"]);
+    expect([invalid.code, invalid.said.split("\n\n").slice(0, 2)]).toEqual([1, ["### relay sync: refused", "**The files have 3 problems:**"]]);
+    expect(invalid.said).toContain("- `service/relays/bad.json:3`: ");
+  });
+
+  test("renders no text of a file or of the server as Markdown", async () => {
+    const nasty = "```\n@team <img src=x> | [x](https://evil.example)";
+    const one = receiver("checkout");
+    ann.write({ ...one, trigger: { ...one.trigger, when: { event_id: nasty } } } as never);
+    const { said } = await ann.run(["sync", "--check"]);
+    const [, fence = ""] = /\n(`{3,})diff\n/.exec(said) ?? [];
+    expect(fence.length).toBeGreaterThan(3);
+    const outside = said.slice(0, said.indexOf(fence)) + said.slice(said.lastIndexOf(fence));
+    expect(outside).not.toContain("@team");
+    expect(outside).not.toContain("<img");
+  });
+});
+
 test("a fresh clone that pulls only one item keeps the base of the others", async () => {
   const clone = await Member.join("clone");
   await bob.edit(receiver("checkout", "hotfix"));

@@ -21,7 +21,8 @@ export const promote: Command = {
     const pull = "relay pull with a profile of production, then relay sync to development";
     const serviceDir = readServiceDir(input, world);
     const requireReady = (plan: PlanPreview) => requireSecretsFile(plan, serviceDir);
-    const sides = { source: "the content of development", into: " of production", pull, requireReady };
+    const place = `${remote.url}/${remote.app}/production`;
+    const sides = { source: "the content of development", into: " of production", pull, place, requireReady };
     const decided = await decidePlan(remote, sent, sides, input, world);
     if (decided.code !== null) return decided.code;
     const change = { decided, serviceDir, requireSame: async () => undefined };

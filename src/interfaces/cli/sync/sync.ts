@@ -13,6 +13,7 @@ import { checkFiles } from "../../../operator/sync/file-set.ts";
 import { readJsonFile } from "../../../operator/sync/json-file.ts";
 import { readMergeBase, writeMergeBase } from "../../../operator/sync/merge-base.ts";
 import { type EntryView, isChange, type PlanPreview, type PlanResult } from "../../../operator/sync/plan.ts";
+import { formatPath } from "../../../operator/sync/pull-write.ts";
 import { listSeen, MAX_SEEN_ITEMS, type ReadFileItem } from "../../../operator/sync/side-comparison.ts";
 import { syncTarget } from "../../../operator/sync/synced.ts";
 import { readLocalSecrets } from "../../../platform/secret/local-secrets.ts";
@@ -25,6 +26,7 @@ import type { World } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { carryLive, LIVE_EXIT_CODES, OPEN, requireSecretsFile } from "./live.ts";
 import {
+  CHECK,
   type Decided,
   DRY_RUN,
   decidePlan,
@@ -35,15 +37,17 @@ import {
   tellLeft,
 } from "./plan-decision.ts";
 import { count } from "./plan-lines.ts";
+import { formatProblemsMarkdown } from "./plan-markdown.ts";
 import { WAIT, waitForApprovals, waitForTurn } from "./sync-wait.ts";
 
 export const sync: Command = {
   words: ["sync"],
   summary: "deploy the definition files to a server",
-  details: `The command deploys the definition files and the catalog to development, or with --live to production. It shows the plan first, then applies exactly this plan in one transaction. If a file or the environment changed meanwhile, it applies nothing.\nIt deploys only definitions, never data or secrets, and deletes nothing without --prune. The command compares each file with the server by what this folder last saw, from .synced.json. If only the server changed, the command refuses and names who changed it: run relay pull first. If both changed, it asks, and refuses without a terminal. --yes replaces the server's version in both cases. The server keeps the git commit of the folder. New secrets of the server are written to .secrets.json of the service directory.\nWith --live, an owner must approve exactly the plan in the browser within 10 minutes, while the command waits. A change of the files or of production meanwhile voids the approval.\n${LIVE_EXIT_CODES}`,
+  details: `The command deploys the definition files and the catalog to development, or with --live to production. It shows the plan first, then applies exactly this plan in one transaction. If a file or the environment changed meanwhile, it applies nothing.\nIt deploys only definitions, never data or secrets, and deletes nothing without --prune. The command compares each file with the server by what this folder last saw, from .synced.json. If only the server changed, the command refuses and names who changed it: run relay pull first. If both changed, it asks, and refuses without a terminal. --yes replaces the server's version in both cases. The server keeps the git commit of the folder. New secrets of the server are written to .secrets.json of the service directory.\nWith --live, an owner must approve exactly the plan in the browser within 10 minutes, while the command waits. A change of the files or of production meanwhile voids the approval.\nWith --check, the command prints Markdown for the comment of a pull request, and changes nothing. It refuses what the sync would refuse, and never asks.\nExit codes of --check:\n  0: no changes\n  1: refused or failed\n  3: changes\n${LIVE_EXIT_CODES}`,
   options: [
     { name: "live", help: "deploy to production, after an owner approves in the browser" },
     DRY_RUN,
+    CHECK,
     REPLACE,
     {
       name: "prune",
@@ -59,6 +63,7 @@ export const sync: Command = {
     "relay sync --profile shop",
     "RELAY_KEY=… relay sync --url https://relay.example.com",
     "relay sync --dry-run --json",
+    "relay sync --check",
     "relay sync --prune --yes",
     "relay sync --wait",
     "relay sync --live --dry-run",
@@ -72,7 +77,7 @@ export const sync: Command = {
         "--prune works only for development: delete a relay of production in its dashboard.",
       );
     // An approval protects production better than the name of a profile.
-    const remote = await requireServer(input, world, { writes: !isLive && !input.on("dry-run") });
+    const remote = await requireServer(input, world, { writes: !isLive && !changesNothing(input) });
     if (!isLive && remote.environment === "production")
       throw new CommandFailure(
         "approval_needed",
@@ -97,7 +102,7 @@ async function syncDevelopment(
   const set = { ...files, ...folder, prune: input.on("prune") };
   // A secrets file that cannot be written is found before the server creates a secret.
   const requireReady = async (): Promise<void> => void (await readLocalSecrets(serviceDir));
-  const sides = { source: "the files", into: "", pull: "relay pull", requireReady };
+  const sides = { source: "the files", into: "", pull: "relay pull", place, requireReady };
   const decided = await decidePlan(remote, set, sides, input, world);
   if (decided.code !== null) return await endWithout(decided, files, serviceDir, place, input);
   const { plan, sent, replaceEdited, left } = decided;
@@ -126,6 +131,10 @@ async function syncDevelopment(
   return left.length > 0 ? LEFT_EXIT_CODE : 0;
 }
 
+function changesNothing(input: Input): boolean {
+  return input.on("dry-run") || input.on("check");
+}
+
 /** Returns the exit code of a sync that carries nothing out. It records what is the same, also in a fresh clone. */
 async function endWithout(
   { plan, code, left }: Decided,
@@ -135,7 +144,7 @@ async function endWithout(
   input: Input,
 ): Promise<number> {
   const isDone = code === 0 || left.length > 0;
-  if (isDone && !input.on("dry-run"))
+  if (isDone && !changesNothing(input))
     await rememberSynced(plan.entries, files, serviceDir, place, ({ state }) => state === "unchanged");
   return code ?? 0;
 }
@@ -149,6 +158,7 @@ async function syncLive(remote: Remote, serviceDir: string, input: Input, world:
     source: "the files",
     into: " of production",
     pull: "relay pull with a profile of production",
+    place,
     requireReady: (plan: PlanPreview) => requireSecretsFile(plan, serviceDir),
   };
   const decided = await decidePlan(remote, set, sides, input, world);
@@ -183,6 +193,13 @@ async function readFiles(serviceDir: string, remote: Remote, input: Input, world
     world.tell(`${plain(path)}${place === null ? "" : `:${place.line}:${place.column}`}  ${plain(message)}`);
   }
   if (problems.length > 0) {
+    if (input.on("check") && !input.on("json")) {
+      const told = problems.map(({ path, place, message }) => ({
+        where: `${formatPath(world.cwd, path)}${place === null ? "" : `:${place.line}`}`,
+        message,
+      }));
+      world.say(formatProblemsMarkdown(told));
+    }
     throw new Refusal("invalid_definition", "The files have problems, so nothing was sent: fix them first.", {
       problems: problems.map(({ field, message }) => ({ field, message })),
     });
