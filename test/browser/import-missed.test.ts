@@ -33,7 +33,7 @@ test("a file's preview is shown before the import", async () => {
   await shoot(page, "missed-plan");
   const told = await page.locator("dialog").innerText();
   expect(told).toContain("export <1>.jsonl");
-  expect(told).toContain('when.event_type must be "paid" and the call says "<b>made</b>"');
+  expect(told).toContain('when.event_type must be "paid" and the request has "<b>made</b>"');
   expect(told).toMatch(/Rejected: 1 line \(1502\): it is not JSON/);
   expect((await running.rows("SELECT 1 FROM event")).length).toBe(0);
 });
@@ -59,7 +59,7 @@ test("thirty lines with thirty causes are all reported, rare causes after a clic
   await page.getByLabel("Export (JSON lines)").setInputFiles({ name: "bad.jsonl", mimeType: "application/x-ndjson", buffer: Buffer.from(bad) });
   const dialog = page.locator("dialog");
   await dialog.getByText("22 lines for other causes").click();
-  await dialog.getByText('Ignored: 1 line (30): when.event_type must be "paid" and the call says "kind.29"').waitFor();
+  await dialog.getByText('Ignored: 1 line (30): when.event_type must be "paid" and the request has "kind.29"').waitFor();
   expect(await dialog.locator(".missed-causes li").count()).toBe(30);
   await page.keyboard.press("Escape");
 });

@@ -98,7 +98,7 @@ test("a request from the Requests page brings its stored parts, and a stored eve
   await page.getByRole("link", { name: "Test it" }).click();
   await page.getByRole("button", { name: "Test with the first event" }).click();
   await page.waitForURL(/event=evt_/);
-  await steps.getByText("Every name of map names something.").waitFor();
+  await steps.getByText("Every path of map found a value.").waitFor();
   await page.getByRole("button", { name: "A stored event" }).click();
   await page.getByRole("button", { name: /paid/ }).first().click();
   await steps.getByText("Grant credits", { exact: true }).waitFor();

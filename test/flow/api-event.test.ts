@@ -87,7 +87,8 @@ runScenarios([
     status: 400,
     answer: {
       code: "invalid_input",
-      message: 'person is not valid: No person "nobody@example.com" exists in this environment: relay people list shows the existing people.',
+      message:
+        'person is not valid: No person "nobody@example.com" exists in this environment: relay people list shows the existing people. If this person paid, look for a rejected request with relay requests list.',
     },
     also: async (api) => {
       expect((await api.call(`${api.E}/events?person=per_00000000000000000000000000000000`, { key: api.keys.dev })).status).toBe(400);

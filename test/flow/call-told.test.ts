@@ -76,9 +76,14 @@ const rows: Row[] = [
     rule: "a request that when ignores",
     definition: { when: { event_type: "order.paid" } },
     call: () => running.hook("orders", signedCall({ id: "a", type: "order.lost" })),
-    terminal: ['CALL  · orders · 200 ignored · when.event_type must be "order.paid" and the call says "order.lost"'],
+    terminal: ['CALL  · orders · 200 ignored · when.event_type must be "order.paid" and the request has "order.lost"'],
     log: [
-      { message: "a call became no event", ...where, code: "ignored", cause: 'when.event_type must be "order.paid" and the call says "order.lost"' },
+      {
+        message: "a call became no event",
+        ...where,
+        code: "ignored",
+        cause: 'when.event_type must be "order.paid" and the request has "order.lost"',
+      },
     ],
   },
   {
@@ -355,6 +360,6 @@ describe("a request that a relay's when ignores", () => {
     await save(filter);
     await busy();
     expect(told().map(({ level }) => level)).toEqual(["warn", "warn"]);
-    expect(told()[0]).toMatchObject({ cause: 'when.event_type must be "order.paid" and the call says "order.lost"' });
+    expect(told()[0]).toMatchObject({ cause: 'when.event_type must be "order.paid" and the request has "order.lost"' });
   });
 });

@@ -118,7 +118,7 @@ describe("a receiver's request", () => {
       { when: { event_type: "paid" } },
       { body: '{"id":"a","type":"open"}' },
       "ignore",
-      /^The call is ignored: when\.event_type must be "paid" and the call says "open"\.$/,
+      /^The call is ignored: when\.event_type must be "paid" and the request has "open"\.$/,
       "when stops",
     ],
     [
@@ -205,7 +205,7 @@ test("reads a stored form like the run does: a field with a literal dotted name 
   const { eventId } = (await running.hook("orders", { headers: form, body })).body;
   await running.drain();
   const stored = await explain("orders", { event: eventId });
-  expect([stored.step("map").message, stored.step("when").message]).toEqual(["Every name of map names something.", "when matches."]);
+  expect([stored.step("map").message, stored.step("when").message]).toEqual(["Every path of map found a value.", "when matches."]);
 });
 
 describe("a used one-time signature is reported for", () => {

@@ -150,7 +150,7 @@ for (const [road, env] of ROADS)
       expect([plan.code, plan.told]).toEqual([1, expect.stringContaining("This is only the plan: nothing was imported.")]);
       expect(plan.said).toContain(`${name}: 6 lines of standard input (sha256 `);
       expect(plan.said).toContain("      2  new: 1 with a valid signature, 1 unsigned\n      1  already known\n      1  ignored by when\n");
-      expect(plan.said).toContain('line 2: when.event_type must be "paid" and the call says "made"');
+      expect(plan.said).toContain('line 2: when.event_type must be "paid" and the request has "made"');
       expect(plan.said).toContain("line 3: it is not JSON in UTF-8");
       expect(await events()).toEqual([]);
       const done = await run(env(), export1, "--yes");

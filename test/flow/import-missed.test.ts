@@ -116,7 +116,7 @@ describe("events that a provider lists", () => {
     const { body } = await send("orders", `${event(1, { type: "paid" })}\n${event(2, { type: "made" })}`);
     expect(body.lines.map(({ outcome, message }: Record<string, unknown>) => [outcome, message])).toEqual([
       ["new", null],
-      ["ignored", 'when.event_type must be "paid" and the call says "made"'],
+      ["ignored", 'when.event_type must be "paid" and the request has "made"'],
     ]);
     expect((await rows()).length).toBe(1);
   });

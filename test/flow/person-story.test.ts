@@ -87,7 +87,12 @@ describe("the timeline lists once", () => {
     ["a successful event, with its subject", { kind: "event", look: "done", sentence: "order.paid at shop: done", relay: "shop" }],
     [
       "a dead event, with the reason in words",
-      { kind: "event", look: "dead", sentence: "order.paid at broken: given up", detail: expect.stringMatching(/^fulfil_product: .*chair/) },
+      {
+        kind: "event",
+        look: "dead",
+        sentence: "order.paid at broken: dead, not retried automatically",
+        detail: expect.stringMatching(/^fulfil_product: .*chair/),
+      },
     ],
     ["a purchase, linked to its event", { kind: "purchase", sentence: "Bought lamp", detail: "ref cs_1", eventId: expect.stringMatching(/^evt_/) }],
     ["credits of a purchase", { kind: "credits", sentence: "+5 credits · balance 5", relay: "shop" }],
@@ -109,7 +114,7 @@ describe("the timeline lists once", () => {
     ["a suspension", { kind: "change", sentence: expect.stringMatching(/^Suspended: may use nothing until they are active again, with the key/) }],
     ["a reactivation", { kind: "change", sentence: expect.stringMatching(/^Active again, with the key/) }],
     ["a token, never its value", { kind: "change", sentence: expect.stringMatching(/^A store account token was filed, with the key/) }],
-    ["the person's creation", { kind: "made", sentence: "Became a person here, made by the relay shop" }],
+    ["the person's creation", { kind: "made", sentence: "Person created by the relay shop" }],
   ];
 
   for (const [what, wanted] of TOLD) {

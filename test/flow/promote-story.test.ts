@@ -99,12 +99,13 @@ describe("relay sync --live", () => {
     expect(await live()).toEqual([]);
     expect((await decide(url, "approve")).approval.state).toBe("approved");
     expect(await run.exited).toBe(0);
-    expect(run.lines().slice(-5)).toEqual([
+    expect(run.lines().slice(-6)).toEqual([
       `Approved by ${EMAIL}.`,
       `The new secrets of orders are in .secrets.json of the service directory, under ${base}/${app}/production.`,
       `2 changes made in ${base}/${app}/production.`,
-      "Not live yet: orders. Show the open steps:",
-      "  relay relays checklist orders --environment production",
+      "Not live yet: orders. Sign in, choose production, and show the open steps:",
+      `  relay login --url ${base}`,
+      `  relay relays checklist orders --profile ${app}-production`,
     ]);
     const held = JSON.parse(readFileSync(join(laptop, "service", ".secrets.json"), "utf8"));
     const secret = held[`${base}/${app}/production`].orders.receiverSecret;

@@ -128,7 +128,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
       "an unknown address",
       "--person bob@example.com --product lamp",
       1,
-      'No person "bob@example.com" exists in this environment: relay people list shows the existing people.',
+      'No person "bob@example.com" exists in this environment: relay people list shows the existing people. If this person paid, look for a rejected request with relay requests list.',
     ],
     ["neither product nor plan", `--person ${ADA}`, 2, "Name what was paid: either a product with --product or a plan with --plan"],
     ["both", `--person ${ADA} --product lamp --plan pro`, 2, "Name what was paid"],

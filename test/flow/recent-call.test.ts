@@ -83,7 +83,7 @@ describe("a request without an event is listed with its cause", () => {
       {
         outcome: "ignored",
         code: "when",
-        cause: 'when.event_type must be "order.paid" and the call says "order.lost"',
+        cause: 'when.event_type must be "order.paid" and the request has "order.lost"',
       },
     ],
     [
@@ -93,7 +93,7 @@ describe("a request without an event is listed with its cause", () => {
       {
         outcome: "ignored",
         code: "when",
-        cause: 'when.event_type must be "order.paid" or "order.renewed" and the call says "order.lost"',
+        cause: 'when.event_type must be "order.paid" or "order.renewed" and the request has "order.lost"',
       },
     ],
     [
@@ -103,7 +103,7 @@ describe("a request without an event is listed with its cause", () => {
       {
         outcome: "ignored",
         code: "when",
-        cause: 'when.event_type must be "order.paid" and the call names nothing there',
+        cause: 'when.event_type must be "order.paid" and the request has no value there',
       },
     ],
     [
@@ -113,7 +113,7 @@ describe("a request without an event is listed with its cause", () => {
       {
         outcome: "ignored",
         code: "when",
-        cause: 'when.event_type must be "order.paid" and the call has an object there, which never matches: name a value inside it in the map',
+        cause: 'when.event_type must be "order.paid" and the request has an object there, which never matches: name a value inside it in the map',
       },
     ],
     [
@@ -124,7 +124,7 @@ describe("a request without an event is listed with its cause", () => {
         outcome: "ignored",
         code: "when",
         cause:
-          'when.event_type must be "order.paid" and the call has a list there, which never matches: name one of its values in the map, such as items.0.type',
+          'when.event_type must be "order.paid" and the request has a list there, which never matches: name one of its values in the map, such as items.0.type',
       },
     ],
     [
@@ -134,7 +134,7 @@ describe("a request without an event is listed with its cause", () => {
       {
         outcome: "ignored",
         code: "when",
-        cause: 'when.event_type must be "order.paid" and the call has null there, which never matches',
+        cause: 'when.event_type must be "order.paid" and the request has null there, which never matches',
       },
     ],
     [
@@ -144,7 +144,7 @@ describe("a request without an event is listed with its cause", () => {
       {
         outcome: "ignored",
         code: "when",
-        cause: `when.event_type must be "order.paid" and the call says "${"x".repeat(100)}…"`,
+        cause: `when.event_type must be "order.paid" and the request has "${"x".repeat(100)}…"`,
       },
     ],
   ];

@@ -401,7 +401,7 @@ describe("the cause claims no more than is known", () => {
     expect((await send(good)).status).toBe(200);
     await running.clock.advance(60_000);
     await send(bad);
-    expect(await cause()).toBe(`${WRONG}; until 2026-01-15T12:00:00.000Z calls verified: was the secret rotated at the sender?`);
+    expect(await cause()).toBe(`${WRONG}; until 2026-01-15T12:00:00.000Z requests verified: was the secret rotated at the sender?`);
   });
 
   test("an unknown signature within a minute of a verified request: it asks nothing", async () => {
@@ -409,7 +409,7 @@ describe("the cause claims no more than is known", () => {
     await send(good);
     await running.clock.advance(59_000);
     await send(bad);
-    expect(await cause()).toBe(`${WRONG}; another call verified at 2026-01-15T12:00:00.000Z, less than a minute before`);
+    expect(await cause()).toBe(`${WRONG}; another request verified at 2026-01-15T12:00:00.000Z, less than a minute before`);
   });
 
   test("a changed secret and definition since the last verified request: it names both and asks nothing", async () => {
@@ -423,7 +423,7 @@ describe("the cause claims no more than is known", () => {
     expect((await running.api("PUT", "/relays/orders", { definition, version })).status).toBe(200);
     await send(bad);
     expect(await cause()).toBe(
-      `${WRONG}; until 2026-01-15T12:00:00.000Z calls verified, and since then the secret was changed here at 2026-01-15T12:01:00.000Z and the definition was changed here at 2026-01-15T12:02:00.000Z`,
+      `${WRONG}; until 2026-01-15T12:00:00.000Z requests verified, and since then the secret was changed here at 2026-01-15T12:01:00.000Z and the definition was changed here at 2026-01-15T12:02:00.000Z`,
     );
   });
 

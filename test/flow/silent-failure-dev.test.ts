@@ -61,7 +61,7 @@ const ROWS: readonly DevFailure[] = [
     name: "when-typo",
     trigger: { when: { event_type: "order.piad" } },
     post: {},
-    cause: /200 ignored · when\.event_type must be "order\.piad" and the call says "order\.paid"/,
+    cause: /200 ignored · when\.event_type must be "order\.piad" and the request has "order\.paid"/,
   },
   {
     name: "path-nothing",

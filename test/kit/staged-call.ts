@@ -69,7 +69,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       await often(stand, () => stand.call({ id: "a", note: PRIVATE }, OTHER_SECRET));
     },
     where: ["log", "problem", "alert"],
-    cause: ({ startMs }) => new RegExp(`until ${toIso(startMs)} calls verified: was the secret rotated at the sender\\?`),
+    cause: ({ startMs }) => new RegExp(`until ${toIso(startMs)} requests verified: was the secret rotated at the sender\\?`),
     hidden: PRIVATE,
   },
   {
@@ -176,7 +176,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       await stand.pass(2_000);
     },
     where: ["log"],
-    cause: /when\.event_type must be "order\.piad" and the call says "order\.paid"/,
+    cause: /when\.event_type must be "order\.piad" and the request has "order\.paid"/,
   },
   {
     name: "everything ignored for a day",
@@ -188,7 +188,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       }
     },
     where: ["problem", "alert", "log"],
-    cause: /orders has ignored every request since .*when\.event_type must be "order\.piad" and the call says "order\.paid"/,
+    cause: /orders has ignored every request since .*when\.event_type must be "order\.piad" and the request has "order\.paid"/,
   },
   {
     name: "capped",

@@ -28,7 +28,7 @@ const WRONG: readonly [rule: string, line: string, sentence: RegExp][] = [
     "events --whole list",
     /^relay events --whole is not a command: did you mean relay events list\?/,
   ],
-  ["lists what can follow if one word is missing", "events --whole", /^relay events needs another word: write one of list, /],
+  ["lists what can follow if one word is missing", "events --whole", /^relay events needs a subcommand: write one of list, /],
   ["suggests the nearest option for an unknown one", "dev --prot 1", /does not know --prot: did you mean --port\?/],
   ["refuses an unknown short option", "dev -x", /does not know -x/],
   ["refuses an option without its value", "dev --port", /--port is missing its value/],

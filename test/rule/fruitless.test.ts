@@ -311,7 +311,7 @@ describe("each problem alerts once with its cause, survives a restart, and resol
       "relay_ignoring",
       ignored,
       () => send(),
-      `relay_ignoring: orders has ignored every request since 2026-01-15T12:00:00.000Z, the last one because when.event_type must be "paid" and the call says "other".`,
+      `relay_ignoring: orders has ignored every request since 2026-01-15T12:00:00.000Z, the last one because when.event_type must be "paid" and the request has "other".`,
       "relay_recovered: orders acts on requests again: one matched its when.",
     ],
     [

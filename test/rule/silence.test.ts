@@ -410,7 +410,7 @@ describe("a relay rejects every request", () => {
     await refuse(5, 4 * MINUTE_MS);
     await fresh.clock.advance(1_000);
     expect(await message("relay_refusing")).toMatch(
-      / \(one of them because .+; until .+ calls verified: was the secret rotated at the sender\?\)\.$/,
+      / \(one of them because .+; until .+ requests verified: was the secret rotated at the sender\?\)\.$/,
     );
   });
 

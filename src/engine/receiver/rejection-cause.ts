@@ -123,8 +123,8 @@ function formatHistory(
     at !== null && at > acceptedAt ? [`${what} was changed here at ${toIso(at)}`] : [];
   const changes = [...since(secretAt, "the secret"), ...since(definitionAt, "the definition")];
   if (changes.length === 0 && nowMs - acceptedAt < MINUTE_MS)
-    return `; another call verified at ${toIso(acceptedAt)}, less than a minute before`;
-  const until = `; until ${toIso(acceptedAt)} calls verified`;
+    return `; another request verified at ${toIso(acceptedAt)}, less than a minute before`;
+  const until = `; until ${toIso(acceptedAt)} requests verified`;
   return changes.length === 0
     ? `${until}: was the secret rotated at the sender?`
     : `${until}, and since then ${joinWords(changes)}`;

@@ -253,7 +253,7 @@ export async function findKnownSince(
 }
 
 const INSTEAD: Readonly<Record<NonNullable<WhenMismatch["instead"]>, string>> = {
-  nothing: "names nothing there",
+  nothing: "has no value there",
   null: "has null there, which never matches",
   "an object": "has an object there, which never matches: name a value inside it in the map",
   "a list": "has a list there, which never matches: name one of its values in the map, such as items.0.type",
@@ -261,9 +261,9 @@ const INSTEAD: Readonly<Record<NonNullable<WhenMismatch["instead"]>, string>> = 
 
 /** Formats which name of `when` did not match, and the request's value. The sender is verified, so the value may be shown. */
 export function formatMismatch({ name, wanted, found, instead }: WhenMismatch): string {
-  const says = found === null ? INSTEAD[instead ?? "nothing"] : `says ${show(found)}`;
+  const says = found === null ? INSTEAD[instead ?? "nothing"] : `has ${show(found)}`;
   const must = showChoices(typeof wanted === "string" ? [show(wanted)] : wanted.map(show), MAX_SHOWN_CHOICES);
-  return `when.${name} must be ${must} and the call ${says}`;
+  return `when.${name} must be ${must} and the request ${says}`;
 }
 
 /** Formats what identified a duplicate, and whether the first request had another body. */

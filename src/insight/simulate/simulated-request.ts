@@ -127,7 +127,7 @@ function simulateReading(
   const lost = names.filter(({ found }) => !found).map(({ name, path }) => `${name} (${path})`);
   const told =
     lost.length === 0
-      ? "Every name of map names something."
+      ? "Every path of map found a value."
       : `These names of map name nothing: ${lost.join(", ")}.`;
   steps.ok("map", told, names);
   if (definition.trigger.kind !== "receiver" || receiver.when === null) return;

@@ -87,7 +87,7 @@ const FINAL_WORDS: Readonly<Record<Exclude<EventState, "queued">, string>> = {
   running: "running now",
   done: "done",
   failed: "failed, nothing ran",
-  dead: "given up",
+  dead: "dead, not retried automatically",
 };
 
 function formatState({ state, attempts, reason }: EventShown): string {

@@ -38,7 +38,7 @@ async function sourcesOf(tx: Reader, at: TimelineScope): Promise<Source<Timeline
     id: "made",
     kind: "made",
     atMs: createdAt,
-    sentence: `Became a person here, made ${formatActor(createdBy)}`,
+    sentence: `Person created ${formatActor(createdBy)}`,
     detail: null,
     look: "none",
     thing: { kind: "person", id: at.personId, collection: null },

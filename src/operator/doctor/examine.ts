@@ -243,7 +243,7 @@ async function checkProblems(tx: Reader): Promise<Finding> {
     `SELECT environment_id AS environmentId, code, target, raised_at AS sinceMs, environment.app_id || '/' || environment.name AS place
      FROM problem JOIN environment ON environment.id = environment_id WHERE cleared_at IS NULL ORDER BY raised_at DESC`,
   );
-  if (problems.length === 0) return pass("problems", "None stands.");
+  if (problems.length === 0) return pass("problems", "There is no open problem.");
   const names = problems
     .slice(0, MAX_NAMED)
     .map(({ code, target, place }) => `${code} on ${target} of ${place}`);

@@ -145,7 +145,7 @@ const MAX_NAMED_PAIRS = 5;
  * the spelling in letters.
  */
 export async function checkPeople(tx: Reader, { quick }: DoctorTarget): Promise<Finding> {
-  if (quick) return pass("people", "Not looked through by a quick look.");
+  if (quick) return pass("people", "Not checked with --quick.");
   const old = await tx.all<{ environmentId: number; place: string; email: string; id: string }>(
     `SELECT environment_id AS environmentId, environment.app_id || '/' || environment.name AS place, email, person.id AS id
      FROM person JOIN environment ON environment.id = environment_id
@@ -194,7 +194,8 @@ export async function isLocal(tx: Reader): Promise<boolean> {
 /** Reports what the running server noticed. */
 export async function checkProxy(tx: Reader): Promise<Finding> {
   const [problem] = await listOpenProblems(tx, [UNNAMED_PROXY]);
-  if (problem === undefined) return pass("proxy", "None is in front that was not named.");
+  if (problem === undefined)
+    return pass("proxy", "No request came through a proxy that --trusted-proxy does not name.");
   const proxy = readProxyTarget(problem.target);
   const message = `The proxy ${proxy} is in front and was not named: everyone behind it counts as one caller.`;
   return warn("proxy", message, `start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY)`);

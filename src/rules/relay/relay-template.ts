@@ -63,7 +63,7 @@ export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
     name: "checkout",
     title: "Paid checkout",
     summary:
-      "A checkout that was paid at your payment processor fulfills a product for the buyer, once per payment, and mails the buyer.",
+      "A checkout that was paid at your payment processor, such as Stripe, fulfills a product for the buyer, once per payment, and mails the buyer.",
     definition: {
       name: "checkout",
       trigger: {

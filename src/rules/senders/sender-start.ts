@@ -54,7 +54,7 @@ export function startSteps(sender: Sender): string[] {
   const steps = [
     `Register the receiver URL at ${title}: ${register}`,
     `Set the secret: ${secret.where}`,
-    "Replace write_record with the actions that you need, or add them next to it.",
+    "Replace write_record with the actions that you need, or add them next to it. To sell a product, read the page People and selling (relay docs people-and-selling).",
   ];
   if (personEmail === null) return steps;
   if (signsEvent(sender))

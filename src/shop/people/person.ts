@@ -162,7 +162,7 @@ export async function readPersonId(
 export function rejectUnknownPerson(name: string): Refusal {
   return new Refusal(
     "not_found",
-    `No person ${showText(name)} exists in this environment: relay people list shows the existing people.`,
+    `No person ${showText(name)} exists in this environment: relay people list shows the existing people. If this person paid, look for a rejected request with relay requests list.`,
   );
 }
 

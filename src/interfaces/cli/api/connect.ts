@@ -65,7 +65,7 @@ export async function requireServer(input: Input, world: World, access: Access =
   const target = chooseTarget(input, world, false);
   if (target.kind === "folder")
     throw new UsageError(
-      "The line names no server: write its address with --url or RELAY_URL, or sign in with relay login and name its profile.",
+      "The command names no server: write its address with --url or RELAY_URL, or sign in with relay login and name its profile.",
     );
   return await connect(target, input, world, access);
 }

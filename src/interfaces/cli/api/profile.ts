@@ -82,6 +82,16 @@ export function readProfiles(world: World): Profiles {
   return { ...held, default: held.profiles.some(({ name }) => name === first) ? first : null };
 }
 
+/** Finds the profile of this environment of this server. */
+export function findProfileOf(
+  world: World,
+  { url, app, environment }: Pick<Profile, "url" | "app" | "environment">,
+): Profile | null {
+  const isSame = (one: Profile): boolean =>
+    one.url === url && one.app === app && one.environment === environment;
+  return readProfiles(world).profiles.find(isSame) ?? null;
+}
+
 /** Returns the profile of this name. Fails with the names that exist. */
 export function requireProfile(world: World, name: string): Profile {
   const { profiles } = readProfiles(world);

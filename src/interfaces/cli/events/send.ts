@@ -299,7 +299,9 @@ async function explain(
     return 1;
   }
   if (answer.ignored === "when") {
-    world.tell("The relay's `when` does not match this body, so no event was stored.");
+    world.tell(
+      "The relay's `when` does not match this body, so no event was stored. To see which condition differs: relay requests list --outcome ignored.",
+    );
     return 0;
   }
   if (answer.duplicate === true) {

@@ -50,11 +50,12 @@ export function rejectUnknownCommand(given: readonly string[], commands: readonl
   if (group.length > 0) {
     const known = group.map((command) => command.words[1] ?? "");
     const near = second === undefined ? null : findNearestName(second, known);
+    if (near !== null)
+      return new UsageError(`relay ${first} does not know ${second}: did you mean relay ${first} ${near}?`);
     const what =
-      second === undefined || second.startsWith("-") ? "needs another word" : `does not know ${second}`;
-    return new UsageError(
-      `relay ${first} ${what}: ${near === null ? `write one of ${known.join(", ")}` : `did you mean relay ${first} ${near}?`}${near === null ? "." : ""}`,
-    );
+      second === undefined || second.startsWith("-") ? "needs a subcommand" : `does not know ${second}`;
+    const choice = known.length === 1 ? `relay ${first} ${known[0]}` : `one of ${known.join(", ")}`;
+    return new UsageError(`relay ${first} ${what}: write ${choice}.`);
   }
   const near = findNearestName(first, [...new Set(commands.map((command) => command.words[0] ?? ""))]);
   return new UsageError(

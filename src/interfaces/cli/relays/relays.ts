@@ -148,6 +148,9 @@ export const relaysChecklist: Command = {
     const { checklist } = await withApi("read", input, world, (api) => readRelayChecklist(api, name));
     if (input.on("json")) world.say(writeJson(checklist, 2));
     else await saySheet(input, world, writeChecklist(checklist));
+    // Without the profile, a command acts on the data directory of this folder.
+    if (checklist.left > 0 && input.given("profile"))
+      world.tell(`Add --profile ${input.text("profile")} to each command above.`);
     return checklist.left === 0 ? 0 : 3;
   },
 };

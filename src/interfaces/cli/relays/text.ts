@@ -134,7 +134,7 @@ function sayStop({ code, message, see }: Stop): string {
   if (see === null) return `${code}: ${plain(message)}`;
   const query = Object.entries(see.query).filter(([name]) => name !== "since");
   const words = query.map(([name, value]) => ` --${name} ${value}`).join("");
-  return `${code}: ${plain(message)} (relay ${see.room} list${words})`;
+  return `${code}: ${plain(message)} (relay ${see.room === "calls" ? "requests" : see.room} list${words})`;
 }
 
 /** Formats how many of the waiting events wait after their most frequent failure. */

@@ -89,7 +89,7 @@ export const login: Command = {
         "",
         `    ${plain(begun.userCode)}`,
         "",
-        `The page shows ${plain(machine)}${account === "" ? "" : ` and ${plain(account)}`}: allow the sign-in only if it does and you began it yourself. The code works for ten minutes.`,
+        `The page must show the machine ${plain(machine)}${account === "" ? "" : ` and the user ${plain(account)}`}. If it shows another one, deny the sign-in. The code works for ten minutes.`,
       ].join("\n"),
     );
     const fetched = await fetchKey(bare, begun, world);
@@ -143,7 +143,7 @@ function findUrl(wanted: string | null, input: Input, world: World): string {
   if (url !== null) return url;
   throw new UsageError(
     wanted === null
-      ? "The line names no server: write relay login --url https://relay.example.com."
+      ? "The command names no server: write relay login --url https://relay.example.com."
       : `There is no profile ${wanted} yet: write relay login --profile ${wanted} --url https://relay.example.com.`,
   );
 }

@@ -14,6 +14,7 @@ import { plain } from "../../../base/text.ts";
 import type { ApprovalView } from "../../../operator/sync/approval.ts";
 import type { PlanPreview, PlanResult } from "../../../operator/sync/plan.ts";
 import { readLocalSecrets } from "../../../platform/secret/local-secrets.ts";
+import { findProfileOf, type Profile } from "../api/profile.ts";
 import { askServer, type Remote } from "../api/remote.ts";
 import { CommandFailure, type Input, type Option } from "../command.ts";
 import type { World } from "../io.ts";
@@ -67,6 +68,7 @@ export async function carryLive(
   world: World,
 ): Promise<PlanResult | number> {
   const { plan, sent, replaceEdited } = change.decided;
+  const profile = findProfileOf(world, { url: remote.url, app: remote.app, environment: "production" });
   await change.requireSame();
   const asked = { ...sent, replaceEdited, plan: plan.plan };
   // A stop of the command withdraws the request from here on.
@@ -95,18 +97,29 @@ export async function carryLive(
     world.tell(
       `${count(done.changes, "change")} made in ${plain(`${remote.url}/${approval.app}`)}/production.`,
     );
-    tellNotLive(done.notLive ?? [], world);
+    tellNotLive(done.notLive ?? [], profile, approval, remote, world);
     return done;
   } finally {
     if (page !== null) rmSync(page, { recursive: true, force: true });
   }
 }
 
-/** Tells which relays have an open step, and the command that shows their steps. A server of an earlier version names none. */
-function tellNotLive(names: readonly string[], world: World): void {
+/** Names the relays that have an open step, and the commands that show their steps. A server of an earlier version names none. */
+function tellNotLive(
+  names: readonly string[],
+  profile: Profile | null,
+  { app }: ApprovalView,
+  { url }: Remote,
+  world: World,
+): void {
   if (names.length === 0) return;
-  world.tell(`Not live yet: ${names.map((name) => plain(name)).join(", ")}. Show the open steps:`);
-  for (const name of names) world.tell(`  relay relays checklist ${plain(name)} --environment production`);
+  const known = names.map((name) => plain(name)).join(", ");
+  if (profile === null) {
+    world.tell(`Not live yet: ${known}. Sign in, choose production, and show the open steps:`);
+    world.tell(`  relay login --url ${url}`);
+  } else world.tell(`Not live yet: ${known}. Show the open steps:`);
+  const profileName = profile?.name ?? plain(`${app}-production`);
+  for (const name of names) world.tell(`  relay relays checklist ${plain(name)} --profile ${profileName}`);
 }
 
 function tellEnd({ state, why, decidedBy }: ApprovalView, { url }: Remote, world: World): number {

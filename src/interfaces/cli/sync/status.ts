@@ -8,7 +8,7 @@ import { readMergeBase } from "../../../operator/sync/merge-base.ts";
 import { chooseBase, type Folder, planPull, readFolder } from "../../../operator/sync/pull-plan.ts";
 import { syncTarget } from "../../../operator/sync/synced.ts";
 import { requireServer } from "../api/connect.ts";
-import { readProfiles, requireProfile } from "../api/profile.ts";
+import { findProfileOf, requireProfile } from "../api/profile.ts";
 import type { Remote } from "../api/remote.ts";
 import { remoteOfProfile, TARGET } from "../api/target.ts";
 import { type Command, CommandFailure, type Input } from "../command.ts";
@@ -101,9 +101,7 @@ function findSecond(first: Remote, input: Input, world: World): Remote | null {
   const other = first.environment === "production" ? "development" : "production";
   const profile =
     named === null
-      ? (readProfiles(world).profiles.find(
-          ({ url, app, environment }) => url === first.url && app === first.app && environment === other,
-        ) ?? null)
+      ? findProfileOf(world, { url: first.url, app: first.app, environment: other })
       : requireProfile(world, named);
   if (profile === null) return null;
   const { url, app, environment } = profile;
