@@ -70,6 +70,23 @@ test("limits show their source and the effect of reaching them, and server facts
   await page.getByText("The address is not https").waitFor();
 });
 
+test("limits show how much of them the environment uses, and Home names a limit from 60 % on", async () => {
+  const actions = [{ type: "call_url", url: "https://example.com/notes" }];
+  const create = (name: string) => running.api("POST", "/relays", { definition: { name, trigger: { kind: "schedule", every: "1d" }, actions } });
+  for (let count = 0; count < 11; count++) expect((await create(`daily-${count}`)).status).toBe(201);
+  await page.goto(at(""));
+  await page.getByRole("heading", { name: "Home" }).waitFor();
+  await page.getByText("Nothing has happened yet").waitFor();
+  expect(await page.getByText("Limits that are nearly used").count()).toBe(0);
+  expect((await create("daily-11")).status).toBe(201);
+  await page.reload();
+  await page.getByText("12 of 20 (60 %): Relays of an environment.").waitFor();
+  await page.getByRole("link", { name: "Show the limits" }).click();
+  await page.locator("tr", { hasText: "Relays of an environment." }).getByText("60 %").waitFor();
+  await page.locator("tr", { hasText: "in a minute" }).first().getByText("not measured").waitFor();
+  for (let count = 0; count < 12; count++) await running.api("DELETE", `/relays/daily-${count}`);
+});
+
 test("a backup can be requested, shows its progress, and explains how to restore it", async () => {
   await tab("Backups").click();
   await page.getByText("No backup yet.").waitFor();

@@ -150,6 +150,7 @@ const READS: Readonly<Record<string, readonly string[]>> = {
   "requests tail": [""],
   "problems list": ["", "--all", "--limit 1"],
   "alerts list": ["", "--all"],
+  "limits list": [""],
   "replays list": ["", "--limit 1"],
   "replays start": ["--plan", "--plan --relay orders --state failed", "--plan --person nobody@example.com"],
   "people list": ["", "--text ada", "--status invited", "--limit 1"],

@@ -415,6 +415,7 @@ export const WORST_CALLS: Record<string, Worst> = {
     { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "list_events", arguments: { limit: 200 } } },
   ),
   "GET {E}/settings": get(`${E}/settings`),
+  "GET {E}/limits": get(`${E}/limits`),
   "PUT {E}/settings": send(
     "PUT",
     `${E}/settings`,

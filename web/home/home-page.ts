@@ -14,8 +14,10 @@ import { ErrorState, FromBefore, Skeleton } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { BulkReplayLine } from "../event/bulk-progress.ts";
 import { BulkReplay } from "../event/bulk-replay.ts";
+import { NearLimits } from "../settings/limit-usage.ts";
 import { NeedItem, needPaths } from "./attention-item.ts";
 import { FirstSteps } from "./first-steps.ts";
+
 import { Pulse } from "./pulse.ts";
 import { RelaysByTrouble } from "./relays-by-trouble.ts";
 
@@ -51,6 +53,7 @@ export function HomePage({ place, query }: PageProps): View {
         ${more && html`<p class="quiet">The list is not complete: <a href=${pagePath(place, "alerts")}>show all open items</a>.</p>`}
       </section>`
     }
+    <${NearLimits} place=${place} />
     ${start === null ? html`<${Day} place=${place} data=${data} query=${query} />` : html`<${FirstSteps} place=${place} start=${start} />`}
     ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${close} />`}`;
 }

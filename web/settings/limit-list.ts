@@ -2,12 +2,15 @@
 import type { ServerView } from "../../src/interfaces/api/server.ts";
 import { sayNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
+import type { Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { NotYet } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { type Column, Table } from "../component/table.ts";
+import { useLimits } from "./limit-usage.ts";
 
-type Limit = ServerView["limits"][number] & { id: string };
+/** `used`: null for a limit that is not measured. */
+type Limit = ServerView["limits"][number] & { id: string; used: number | null };
 
 const COLUMNS: readonly Column<Limit>[] = [
   {
@@ -25,6 +28,16 @@ const COLUMNS: readonly Column<Limit>[] = [
     cell: ({ value }) => html`<b>${sayNumber(value)}</b>`,
   },
   {
+    name: "used",
+    title: "Used here",
+    priority: 1,
+    size: "name",
+    cell: ({ used, value }) =>
+      used === null
+        ? html`<span class="quiet">not measured</span>`
+        : html`<span class="two-lines">${sayNumber(used)}<span class="quiet">${Math.floor((100 * used) / value)} %</span></span>`,
+  },
+  {
     name: "from",
     title: "From",
     priority: 2,
@@ -34,10 +47,15 @@ const COLUMNS: readonly Column<Limit>[] = [
   },
 ];
 
-export function LimitList(): View {
+export function LimitList({ place }: { place: Place }): View {
+  const measured = new Map<string, number>(useLimits(place).map(({ name, used }) => [name, used]));
   const { data, error, reload } = useLoad<{ server: ServerView }>("/api/server");
   if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
-  const items = data.server.limits.map((limit) => ({ ...limit, id: limit.name }));
-  return html`<p class="tab-lead">These limits apply to the whole server. To change a limit, set its variable, for example <code>RELAY_LIMIT_RELAYS=50</code>, and restart the server.</p>
+  const items = data.server.limits.map((limit) => ({
+    ...limit,
+    id: limit.name,
+    used: measured.get(limit.name) ?? null,
+  }));
+  return html`<p class="tab-lead">These limits apply to the whole server. The use is that of this environment. To change a limit, set its variable, for example <code>RELAY_LIMIT_RELAYS=50</code>, and restart the server.</p>
     <div class="limits"><${Table} label="Limits" columns=${COLUMNS} items=${items} /></div>`;
 }

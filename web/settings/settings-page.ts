@@ -34,7 +34,7 @@ export function SettingsPage({ place, query }: PageProps): View {
     <${TabLinks} label="Settings" tabs=${tabs} chosen=${chosen} />
     ${chosen === "" && html`<${General} place=${place} />`}
     ${chosen === "keys" && html`<${KeyList} place=${place} />`}
-    ${chosen === "limits" && html`<${LimitList} />`}
+    ${chosen === "limits" && html`<${LimitList} place=${place} />`}
     ${chosen === "server" && html`<${ServerFacts} />`}
     ${chosen === "backups" && html`<${BackupList} />`}
     ${chosen === "owners" && html`<${OwnerList} />`}

@@ -2,6 +2,7 @@
 import { Type } from "typebox";
 import { warningView } from "../../base/schema.ts";
 import { recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
+import { limitUsageView, measureLimits } from "../../insight/overview/limit-usage.ts";
 import { changeSettings, settingsInput, settingsView, showSettings } from "../../rules/settings/settings.ts";
 import { docsUrl } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
@@ -20,6 +21,15 @@ export const settingRoutes = [
     answer: Type.Object({ settings: settingsView }),
     read: async (tx, { deps, environmentId }) => ({
       settings: await showSettings(tx, environmentId, factsOf(deps)),
+    }),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/limits",
+    summary: "Shows how much of its limits the environment uses. Limits of a minute are not measured.",
+    answer: Type.Object({ limits: Type.Array(limitUsageView) }),
+    read: async (tx, { deps, environment, nowMs }) => ({
+      limits: await measureLimits(tx, environment, deps.config.limits, nowMs),
     }),
   }),
   environmentRoute({

@@ -15,6 +15,7 @@ import { adminAudit, auditList } from "./environment/audit.ts";
 import { domainRemove, domainSet, domainShow, domainVerify } from "./environment/domain.ts";
 import { emailsList, emailsResend, emailsStopped, emailsTest } from "./environment/emails.ts";
 import { keysCreate, keysList, keysRevoke } from "./environment/keys.ts";
+import { limitsList } from "./environment/limits.ts";
 import { settingsGet, settingsSet } from "./environment/settings.ts";
 import { replaysList, replaysStart, replaysStop } from "./events/bulk-replay.ts";
 import { requestsList, requestsShow, requestsTail } from "./events/calls.ts";
@@ -176,8 +177,8 @@ export const GROUPS: readonly Group[] = [
         commands: [catalogList, catalogSet, catalogDelete],
       },
       {
-        summary: "change settings and the sender domain of mail",
-        commands: [settingsGet, settingsSet, domainShow, domainSet, domainVerify, domainRemove],
+        summary: "change settings, and show limits and the mail domain",
+        commands: [settingsGet, settingsSet, limitsList, domainShow, domainSet, domainVerify, domainRemove],
       },
       {
         summary: "manage API keys, and connect an assistant",

@@ -167,14 +167,7 @@ export async function findExceededCap(
   mail: { appId: string; personId: string; kind: "event" | "account"; nowMs: number },
   limits: Pick<RaisableLimits, "emailsPerHour" | "eventEmailsPerPersonPerDay">,
 ): Promise<string | null> {
-  const hour = await tx.get<{ count: number }>(
-    `SELECT COUNT(*) AS count FROM email WHERE environment_id IN (SELECT id FROM environment WHERE app_id = ?1)
-       AND created_at > ?2 AND created_at < ?3 AND state <> 'failed' AND kind IN ('event', 'account') AND relay_name IS NOT NULL`,
-    mail.appId,
-    mail.nowMs - HOUR_MS,
-    mail.nowMs + HOUR_MS,
-  );
-  if ((hour?.count ?? 0) >= limits.emailsPerHour) {
+  if ((await countRelayEmails(tx, mail.appId, mail.nowMs)) >= limits.emailsPerHour) {
     return `The app sent ${limits.emailsPerHour} mails within an hour, which is its limit: this mail is retried later.`;
   }
   if (mail.kind === "account") return null;
@@ -187,6 +180,18 @@ export async function findExceededCap(
   );
   if ((day?.count ?? 0) < limits.eventEmailsPerPersonPerDay) return null;
   return `The person got ${limits.eventEmailsPerPersonPerDay} event mails today (UTC), which is the limit: this mail is retried later.`;
+}
+
+/** Counts the mails that the relays of an app sent within the last hour. */
+export async function countRelayEmails(tx: Reader, appId: string, nowMs: number): Promise<number> {
+  const hour = await tx.get<{ count: number }>(
+    `SELECT COUNT(*) AS count FROM email WHERE environment_id IN (SELECT id FROM environment WHERE app_id = ?1)
+       AND created_at > ?2 AND created_at < ?3 AND state <> 'failed' AND kind IN ('event', 'account') AND relay_name IS NOT NULL`,
+    appId,
+    nowMs - HOUR_MS,
+    nowMs + HOUR_MS,
+  );
+  return hour?.count ?? 0;
 }
 
 interface EmailFilter {

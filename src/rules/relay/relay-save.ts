@@ -16,6 +16,7 @@ import { type Checked, dropAllowedUrls, requireDefinition, warnOwnHost } from ".
 import type { Definition } from "./definition-shape.ts";
 import {
   auditRelay,
+  countRelays,
   findRelay,
   NO_OVERLAP,
   type OriginKind,
@@ -271,8 +272,7 @@ async function requireFreeName(tx: Reader, context: RelayContext, name: string):
 
 async function requireRelayCapacity(tx: Reader, context: RelayContext): Promise<void> {
   const limit = context.limits.relaysPerEnvironment;
-  const sql = "SELECT count(*) AS count FROM relay WHERE environment_id = ?1";
-  const count = (await tx.get<{ count: number }>(sql, context.environment.id))?.count ?? 0;
+  const count = await countRelays(tx, context.environment.id);
   if (count < limit) return;
   throw new Refusal(
     "relay_capped",

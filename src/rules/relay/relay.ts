@@ -139,6 +139,11 @@ export function listRelayRows(tx: Reader, environmentId: number): Promise<RelayR
   return RELAY.all(tx, "WHERE environment_id = $environmentId ORDER BY name", { environmentId });
 }
 
+export async function countRelays(tx: Reader, environmentId: number): Promise<number> {
+  const sql = "SELECT count(*) AS count FROM relay WHERE environment_id = ?1";
+  return (await tx.get<{ count: number }>(sql, environmentId))?.count ?? 0;
+}
+
 /** Throws `version_conflict` unless `version` is the row's, with the current one in `details.version`. */
 export function requireRelayVersion(row: Pick<RelayRow, "version" | "name">, version: number): void {
   if (version === row.version) return;

@@ -8,7 +8,7 @@ import { newId } from "../../base/id.ts";
 import { DAY_MS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
-import type { Writer } from "../../store/port.ts";
+import type { Reader, Writer } from "../../store/port.ts";
 import { findPersonByEmail, PERSON, type PersonRow, parseEmailAddress, toEmailKey } from "./person.ts";
 
 interface NewPerson {
@@ -100,11 +100,8 @@ async function countOne(
   { column, perDay, code, sentence }: DayCount,
 ): Promise<void> {
   const utcDay = toUtcDay(nowMs);
-  const today = await tx.get<{ count: number }>(
-    `SELECT ${column} AS count FROM invite_count WHERE environment_id = $environmentId AND utc_day = $utcDay`,
-    { environmentId, utcDay },
-  );
-  if ((today?.count ?? 0) >= perDay) {
+  const today = await countNewPeople(tx, environmentId, nowMs);
+  if ((column === "count" ? today.invites : today.signups) >= perDay) {
     throw new Refusal(
       code,
       `${sentence}: wait until the next UTC day or raise the limit in the server's configuration.`,
@@ -121,6 +118,19 @@ async function countOne(
   // Old counts are useless; two days stay in case the clock is set back.
   const sql = "DELETE FROM invite_count WHERE environment_id = ?1 AND utc_day < ?2";
   await tx.run(sql, environmentId, toUtcDay(nowMs - 2 * DAY_MS));
+}
+
+/** Counts the people that the environment created in the UTC day, by address and by sign-up. */
+export async function countNewPeople(
+  tx: Reader,
+  environmentId: number,
+  nowMs: number,
+): Promise<{ invites: number; signups: number }> {
+  const today = await tx.get<{ invites: number; signups: number }>(
+    "SELECT count AS invites, signups FROM invite_count WHERE environment_id = $environmentId AND utc_day = $utcDay",
+    { environmentId, utcDay: toUtcDay(nowMs) },
+  );
+  return today ?? { invites: 0, signups: 0 };
 }
 
 function toUtcDay(ms: number): string {

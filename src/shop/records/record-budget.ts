@@ -67,6 +67,11 @@ async function findStored(
   return { person: bytesOf(personId), environment: bytesOf("") };
 }
 
+/** Returns the bytes of the records and files of an environment. */
+export async function findStoredBytes(tx: Reader, environmentId: number): Promise<number> {
+  return (await findStored(tx, appStorer(environmentId))).environment;
+}
+
 /** Counts the relays that watch this change of the collection: the most events that a write causes. */
 export async function countWatchers(
   tx: Reader,

@@ -1,0 +1,38 @@
+/** Lists how much of its limits an environment uses (`relay limits list`). */
+import type { LimitUsage } from "../../../insight/overview/limit-usage.ts";
+import { withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
+import type { Command } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import { sayList } from "../terminal/terminal.ts";
+
+/** The share of a limit from which it needs attention. */
+const NEAR = 0.6;
+
+export const limitsList: Command = {
+  words: ["limits", "list"],
+  summary: "list how much of each limit is used",
+  details: "Limits of a minute are not measured. relay config shows the value and the source of every limit.",
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay limits list", "relay limits list --profile shop --json"],
+  async run(input, world) {
+    const { limits } = await withApi("read", input, world, (api) =>
+      api.request<{ limits: LimitUsage[] }>("GET", "/limits"),
+    );
+    const share = ({ used, limit }: LimitUsage): number => used / limit;
+    await sayList(input, world, limits, {
+      columns: [
+        { heading: "USED", value: ({ used }) => used.toLocaleString("en") },
+        { heading: "LIMIT", value: ({ limit }) => limit.toLocaleString("en") },
+        {
+          heading: "SHARE",
+          value: (one) => `${Math.floor(100 * share(one))} %`,
+          tone: (one) => (share(one) >= NEAR ? "bad" : "quiet"),
+        },
+        { heading: "OF", value: ({ counts }) => counts, wrap: true },
+        { heading: "VARIABLE", value: ({ variable }) => variable },
+      ],
+      none: "No limit is measured.",
+    });
+  },
+};
