@@ -177,7 +177,7 @@ export const GROUPS: readonly Group[] = [
         commands: [catalogList, catalogSet, catalogDelete],
       },
       {
-        summary: "change settings, and show limits and the mail domain",
+        summary: "change settings and the mail domain, list limits",
         commands: [settingsGet, settingsSet, limitsList, domainShow, domainSet, domainVerify, domainRemove],
       },
       {
