@@ -176,6 +176,29 @@ describe("a sync from a folder that is behind", () => {
     expect(await bob.run(["sync"])).toMatchObject({ code: 0, told: "Nothing to do." });
   });
 
+  test("compares the items of the catalog too, and a field that a file leaves out is no difference", async () => {
+    const catalog = (credits: number, title = "Free") => ({ ...NOTES, products: { book: { credits } }, plans: { free: { title }, pro: {} } });
+    ann.catalog(catalog(1));
+    expect((await ann.run(["sync"])).code).toBe(0);
+    // The file says nothing of the default plan, which the dashboard chose before the next sync.
+    await ann.api("PUT", "/plans/free", { title: "Free", default: true, version: (await ann.api("GET", "/plans/free")).plan?.version ?? 1 });
+    expect(await ann.run(["sync"])).toMatchObject({ code: 0, told: "Nothing to do." });
+    ann.push();
+    bob.pull();
+    expect(await bob.run(["sync"])).toMatchObject({ code: 0, told: "Nothing to do." });
+    bob.catalog(catalog(2));
+    expect((await bob.run(["sync"])).code).toBe(0);
+    ann.catalog(catalog(1, "Free of charge"));
+    const refused = await ann.run(["sync"]);
+    expect(refused.code).toBe(1);
+    expect(refused.said).toMatch(/! product book {2}the server has a newer version, synced by key bob/);
+    expect(refused.said).toContain("~ plan free  changed");
+    expect((await ann.run(["pull", "--yes"])).code).toBe(0);
+    expect((await ann.run(["sync"])).code).toBe(0);
+    expect((await ann.api("GET", "/products/book")).product.credits).toBe(2);
+    expect((await ann.api("GET", "/plans/free")).plan).toMatchObject({ title: "Free of charge", default: true });
+  });
+
   test("replaces the newer version with --yes", async () => {
     bob.write(receiver("checkout", "bob"));
     await bob.run(["sync"]);

@@ -21,7 +21,7 @@ import { formatNames, isDeleted, printPlan, type Sides } from "./plan-text.ts";
 export const DRY_RUN: Option = { name: "dry-run", help: "show the plan and change nothing" };
 export const REPLACE: Option = {
   name: "yes",
-  help: "replace dashboard edits without asking; deletes nothing",
+  help: "replace dashboard edits and newer versions of the server without asking; deletes nothing",
 };
 
 export const CHECK: Option = {
