@@ -153,6 +153,20 @@ describe("a grant", () => {
     expect(people.items.find((one) => one.id === id)?.access).toEqual({ granted: true, until: null });
   });
 
+  const KEYS = ["a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"];
+  test.each<[what: string, grants: Partial<Grant>[], keys: string[], count: number]>([
+    ["nothing", [], [], 0],
+    ["a key once, however many grants", [{}, {}, { entitlement: "lamp" }], ["access:members", "lamp"], 2],
+    ["no key that has ended", [{ expiresAtMs: 1 }, { entitlement: "lamp", expiresAtMs: Date.UTC(2099, 0) }], ["lamp"], 1],
+    ["the first six of more keys", KEYS.map((entitlement) => ({ entitlement })), KEYS.slice(0, 6), 8],
+  ])("is in the list of people with its keys by name: %s", async (_what, grants, entitlements, count) => {
+    const { id } = await town.newPerson();
+    for (const given of grants) await grant(id, given);
+    const page = await store.read((tx) => listPersons(tx, environmentId, readPageRequest({})));
+    const people = await store.read((tx) => addHoldings(tx, page, clock.now()));
+    expect(people.items.find((one) => one.id === id)?.holds).toEqual({ plan: null, entitlements, count });
+  });
+
   test("shows its source and all its fields", async () => {
     const { id } = await town.newPerson();
     await grant(id, {

@@ -67,7 +67,7 @@ beforeAll(async () => {
 describe("relay people", () => {
   test("list shows the people of the environment", async () => {
     expect((await run("people list")).said).toMatch(
-      /^SINCE +STATUS +HAS ACCESS +CREDITS +ADDRESS +ID\n2030-01-01T00:00:00.000Z {2}invited {2}never expires {2}7 +ada@example.com {2}per_/,
+      /^SINCE +STATUS +HAS ACCESS +ACCESS TO +CREDITS +ADDRESS +ID\n2030-01-01T00:00:00.000Z {2}invited {2}never expires {2}access:beta +7 +ada@example.com {2}per_/,
     );
     expect((await run("people list --text nobody")).told).toBe("No people match.");
   });

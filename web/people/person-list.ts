@@ -81,7 +81,7 @@ function columnsOf(place: Place): Column<PersonItem>[] {
       name: "access",
       title: "Access",
       priority: 2,
-      size: "name",
+      size: "address",
       cell: (person) => html`<${Access} person=${person} />`,
     },
     {
@@ -103,9 +103,18 @@ function columnsOf(place: Place): Column<PersonItem>[] {
   ];
 }
 
-function Access({ person: { access } }: { person: PersonItem }): View {
+/** Keys that a row shows. Its title shows the others. */
+const SHOWN_KEYS = 3;
+
+function Access({ person: { access, holds } }: { person: PersonItem }): View {
   if (!access.granted) return html`<span class="quiet">None</span>`;
-  return html`<${StateMark} state="done" word="Has access" />${access.until !== null && html` <span class="quiet">ends <${Ago} at=${access.until} /></span>`}`;
+  const keys = holds.entitlements
+    .filter((key) => key !== holds.plan)
+    .map((key) => key.replace(/^access:/, ""));
+  const names = holds.plan === null ? keys : [holds.plan, ...keys];
+  const more = names.length + holds.count - holds.entitlements.length - SHOWN_KEYS;
+  return html`<div class="access-now"><span><${StateMark} state="done" word="Has access" />${access.until !== null && html` <span class="quiet">ends <${Ago} at=${access.until} /></span>`}</span>
+    <span class="quiet" title=${names.join(", ")}>${names.slice(0, SHOWN_KEYS).join(", ")}${more > 0 && ` +${more}`}</span></div>`;
 }
 
 const STATES = {

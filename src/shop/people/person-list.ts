@@ -6,7 +6,7 @@ import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
 import { isId } from "../../base/id.ts";
 import { makeCursor, type Page, type PageRequest } from "../../base/page.ts";
-import { timeOrNull } from "../../base/schema.ts";
+import { textOrNull, timeOrNull } from "../../base/schema.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader } from "../../store/port.ts";
 import { type Ends, endsSql, liveSql, readEnds, UNREVOKED } from "./live-grant.ts";
@@ -29,6 +29,12 @@ export const personItem = Type.Object({
   ...personView.properties,
   /** `until`: the last expiry; null if a grant never expires. A suspended person has no access. */
   access: Type.Object({ granted: Type.Boolean(), until: timeOrNull }),
+  /** The live grants: `plan` of the active subscription (null on the default plan), and the first keys by name of `count`. */
+  holds: Type.Object({
+    plan: textOrNull,
+    entitlements: Type.Array(Type.String()),
+    count: Type.Integer(),
+  }),
   credits: Type.Integer(),
 });
 export type PersonItem = Static<typeof personItem>;
@@ -131,25 +137,46 @@ async function findNamed(tx: Reader, environmentId: number, text: string): Promi
   return toPunycodeKey(text) === null ? null : await findPersonByEmail(tx, environmentId, text);
 }
 
+/** The most keys that a person in a list shows. */
+const MAX_KEYS = 6;
+
+interface HeldKey {
+  id: string;
+  entitlement: string;
+  count: number;
+}
+
 /** Adds the current access and credits of each person. */
 export async function addHoldings(
   tx: Reader,
   page: Page<PersonView>,
   nowMs: number,
 ): Promise<Page<PersonItem>> {
-  const held = await tx.all<Ends & { id: string; credits: number }>(HOLDINGS, {
-    ids: JSON.stringify(page.items.map(({ id }) => id)),
-  });
+  const ids = JSON.stringify(page.items.map(({ id }) => id));
+  const held = await tx.all<Ends & { id: string; credits: number; plan: string | null }>(HOLDINGS, { ids });
   const byId = new Map(held.map((one) => [one.id, one]));
+  const keys = Map.groupBy(await tx.all<HeldKey>(HELD_KEYS, { ids, nowMs, most: MAX_KEYS }), ({ id }) => id);
   const items = page.items.map((person) => {
     const own = byId.get(person.id) ?? null;
     const { granted, until } = readEnds(person.status === "suspended" ? null : own, nowMs);
-    return { ...person, access: { granted, until: toIsoOrNull(until) }, credits: own?.credits ?? 0 };
+    const ownKeys = keys.get(person.id) ?? [];
+    const holds = {
+      plan: own?.plan ?? null,
+      entitlements: ownKeys.map(({ entitlement }) => entitlement),
+      count: ownKeys[0]?.count ?? 0,
+    };
+    return { ...person, access: { granted, until: toIsoOrNull(until) }, holds, credits: own?.credits ?? 0 };
   });
   return { items, next: page.next };
 }
 
 const GRANTS_OF_PERSON = `access_grant INDEXED BY access_grant_ends WHERE person_id = one.value AND ${UNREVOKED}`;
 const HOLDINGS = `SELECT one.value AS id, ${endsSql(GRANTS_OF_PERSON)},
-    coalesce((SELECT balance FROM credit INDEXED BY credit_by_person WHERE person_id = one.value ORDER BY seq DESC LIMIT 1), 0) AS credits
+    coalesce((SELECT balance FROM credit INDEXED BY credit_by_person WHERE person_id = one.value ORDER BY seq DESC LIMIT 1), 0) AS credits,
+    (SELECT plan FROM subscription INDEXED BY subscription_by_person WHERE person_id = one.value AND status = 'active' LIMIT 1) AS plan
   FROM json_each($ids) AS one`;
+const HELD_KEYS = `SELECT id, entitlement, count FROM (
+    SELECT id, entitlement, count(*) OVER (PARTITION BY id) AS count, row_number() OVER (PARTITION BY id ORDER BY entitlement) AS place FROM (
+      SELECT DISTINCT person_id AS id, entitlement FROM access_grant INDEXED BY access_grant_ends
+      WHERE person_id IN (SELECT value FROM json_each($ids)) AND ${liveSql("$nowMs")}) AS held) AS numbered
+  WHERE place <= $most ORDER BY id, entitlement`;

@@ -59,6 +59,7 @@ export const peopleList: Command = {
           value: (one) => sayAccess(one.access),
           tone: (one) => (one.access.granted ? null : "quiet"),
         },
+        { heading: "ACCESS TO", value: formatHoldings },
         { heading: "CREDITS", value: (one) => String(one.credits), right: true },
         { heading: "ADDRESS", value: (one) => one.email, raw: true },
         { heading: "ID", value: (one) => one.id },
@@ -102,6 +103,16 @@ export const peopleShow: Command = {
       );
   },
 };
+
+/** Formats the plan and the keys, such as `team, access:forum and 2 more`. A server of an earlier version sends none. */
+function formatHoldings({ access, holds }: PersonItem): string {
+  if (holds === undefined || !access.granted) return "";
+  const { plan, entitlements, count } = holds;
+  const keys = entitlements.filter((key) => key !== plan);
+  const names = plan === null ? keys : [plan, ...keys];
+  const more = count - entitlements.length;
+  return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
 
 function sayAccess({ granted, until }: PersonItem["access"]): string {
   if (!granted) return "no";
