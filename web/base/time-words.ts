@@ -24,7 +24,7 @@ export function sayWhen(iso: string, now: number): string {
   const span = Math.abs(ms);
   if (!Number.isFinite(ms)) return iso;
   if (span < 5 * SECOND_MS) return "just now";
-  if (span > 28 * DAY_MS) return new Date(iso).toLocaleDateString(undefined, { dateStyle: "medium" });
+  if (span > 28 * DAY_MS) return sayIn("date", new Date(iso));
   const words = saySpan(span);
   return ms < 0 ? `${words} ago` : `in ${words}`;
 }
@@ -63,14 +63,19 @@ export function chooseZone(zone: Zone): void {
   }
 }
 
-type Shape = "exact" | "clock" | "short" | "short with day" | "short with year" | "day" | "name";
+type Shape = "exact" | "clock" | "short" | "short with day" | "short with year" | "day" | "date" | "name";
+
+/** A 24-hour clock in every language, because the times of logs and messages have one. */
+const HOUR_CYCLE = "h23";
+const SHORT = { hour: "2-digit", minute: "2-digit", hourCycle: HOUR_CYCLE } as const;
 
 const SHAPES: Record<Shape, Intl.DateTimeFormatOptions> = {
-  exact: { dateStyle: "medium", timeStyle: "medium" },
-  clock: { timeStyle: "medium" },
-  short: { hour: "2-digit", minute: "2-digit" },
-  "short with day": { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
-  "short with year": { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" },
+  exact: { dateStyle: "medium", timeStyle: "medium", hourCycle: HOUR_CYCLE },
+  clock: { timeStyle: "medium", hourCycle: HOUR_CYCLE },
+  short: SHORT,
+  "short with day": { day: "numeric", month: "short", ...SHORT },
+  "short with year": { year: "numeric", month: "short", day: "numeric", ...SHORT },
+  date: { dateStyle: "medium" },
   day: { year: "numeric", month: "2-digit", day: "2-digit" },
   name: { timeZoneName: "short" },
 };
@@ -117,15 +122,15 @@ export function sayClock(iso: string): string {
   return `${sayIn("clock", new Date(iso))}${zoneBehind()}`;
 }
 
-/** Formats a short time: "03:12" for today, "21 Nov, 03:12" for this year. Adds UTC if the machine's zone differs. */
-export function sayMoment(iso: string, now: number): string {
+/** Formats a short time: "03:12" for today, "21 Nov, 03:12" for this year. `dated` always adds the day. Adds UTC if the machine's zone differs. */
+export function sayMoment(iso: string, now: number, { dated = false } = {}): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
   const today = new Date(now);
   const isNear =
     date.getUTCFullYear() === today.getUTCFullYear() || Math.abs(now - date.getTime()) < 28 * DAY_MS;
-  const shape =
-    sayIn("day", date) === sayIn("day", today) ? "short" : isNear ? "short with day" : "short with year";
+  const isToday = !dated && sayIn("day", date) === sayIn("day", today);
+  const shape = isToday ? "short" : isNear ? "short with day" : "short with year";
   return `${sayIn(shape, date)}${zoneBehind()}`;
 }
 

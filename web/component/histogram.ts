@@ -45,7 +45,7 @@ export function Histogram({ label, bars, everyMs, approximate = false, onChoose 
   const range = at === null ? null : rangeOf(anchor ?? at, at, last);
   const most = Math.max(1, ...bars.map(totalOf));
   const about = approximate ? "about " : "";
-  const moment = (index: number): string => sayMoment(timeOf(bars, everyMs, index), now);
+  const moment = (index: number): string => sayMoment(timeOf(bars, everyMs, index), now, { dated: true });
   const told = range ?? { from: 0, to: last };
   const sum = addUp(bars.slice(told.from, told.to + 1));
   const time = `${moment(told.from)} to ${moment(told.to + 1)}: ${about}`;
