@@ -177,7 +177,7 @@ const ROWS: readonly Row[] = [
     boxes: { calls: [0, 0, 0], person: [0, 0, 0] },
     done: 0,
     message: /^No request arrived/,
-    health: { state: "ok", message: expect.stringMatching(/No event came in the last 24 hours; the last one came at/) },
+    health: { state: "ok", message: expect.stringMatching(/No event arrived in the last 24 hours\. The last one arrived at/) },
   },
 ];
 

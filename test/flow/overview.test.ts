@@ -382,6 +382,16 @@ test("one dead event is listed below a relay whose every event fails", async () 
   expect(needs.map(({ relay }: { relay: string }) => relay)).toEqual(["checkout", "orders"]);
 });
 
+test("a setup step for the secret stays open until the secret that the sender creates is stored", async () => {
+  const sender = findSender("stripe");
+  if (sender === null) throw new Error("There is no sender stripe.");
+  const definition = { ...startDefinition(sender), actions: [WRITE] };
+  expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
+  expect((await overview()).start).toEqual({ relay: "stripe", secret: false, called: false, key: true });
+  await running.api("PUT", "/relays/stripe/secret", { value: "whsec_aB3dEfGh1jKlMn0pQrStUvWx" });
+  expect((await overview()).start).toEqual({ relay: "stripe", secret: true, called: false, key: true });
+});
+
 test("before the first event, it lists finished and open setup steps", async () => {
   expect((await overview()).start).toEqual({ relay: null, secret: false, called: false, key: true });
   await saveRelay(running, define([WRITE]));

@@ -172,9 +172,9 @@ function untroubledHealth({
   if (all === 0)
     return say(
       "ok",
-      `Nothing is wrong. No event came in the last 24 hours; the last one came at ${lastEventAt}.`,
+      `Nothing is wrong. No event arrived in the last 24 hours. The last one arrived at ${lastEventAt}.`,
     );
-  return say("ok", `Nothing is wrong. Its last event came at ${lastEventAt}.`);
+  return say("ok", `Nothing is wrong. The last event arrived at ${lastEventAt}.`);
 }
 
 const NOTHING_YET: Readonly<Record<EventTrigger, (called: boolean) => string>> = {
@@ -185,9 +185,9 @@ const NOTHING_YET: Readonly<Record<EventTrigger, (called: boolean) => string>> =
 const FIRST: Readonly<Record<EventTrigger, (called: boolean) => string>> = {
   receiver: (called) =>
     called
-      ? "It was called, and no call became an event yet."
-      : "Its receiver got no request yet: give its URL and secret to the sender, or send a test event.",
-  schedule: () => "Its first tick is still to come.",
+      ? "Requests arrived, but none became an event yet."
+      : "No request has arrived yet. Register the receiver URL at the sender.",
+  schedule: () => "Its first tick is not due yet.",
   data_change: () => "No record that it watches for has changed yet.",
 };
 

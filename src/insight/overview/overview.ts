@@ -134,8 +134,11 @@ async function findSetupState(
 ): Promise<OverviewView["start"]> {
   const call = await tx.get<object>("SELECT 1 FROM recent_request WHERE environment_id = ?1 LIMIT 1", id);
   const key = await tx.get<object>(ANY_KEY, id);
-  const isSet = ({ secretKind, hasSecret }: RelayRow) =>
-    secretKind === "none" || hasSecret === 1 || (secretKind === "processor" && processorSecretSetAt !== null);
+  // Each receiver needs a secret. One that the sender creates is missing until it is pasted.
+  const isSet = ({ trigger, secretKind, hasSecret }: RelayRow) =>
+    trigger !== "receiver" ||
+    hasSecret === 1 ||
+    (secretKind === "processor" && processorSecretSetAt !== null);
   return {
     relay: rows[0]?.name ?? null,
     secret: rows.some(isSet),

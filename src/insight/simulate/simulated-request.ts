@@ -166,9 +166,9 @@ async function simulateDedupe(
         ? "the sender's own id"
         : "event_id";
   const names = receiver.map.some(([one]) => one === "event_id");
-  const lost = names && readEventId(mapped) === null ? " event_id names nothing that can be an id." : "";
-  if (first === null)
-    steps.ok("event_id", `It is a new event, told from others by ${by}.${lost}`, { eventId });
+  const lost =
+    names && readEventId(mapped) === null ? " The path of event_id found no value that can be an id." : "";
+  if (first === null) steps.ok("event_id", `It is a new event, identified by ${by}.${lost}`, { eventId });
   else
     steps.stop(
       "event_id",

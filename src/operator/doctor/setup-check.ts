@@ -197,7 +197,7 @@ export async function checkProxy(tx: Reader): Promise<Finding> {
   if (problem === undefined)
     return pass("proxy", "No request came through a proxy that --trusted-proxy does not name.");
   const proxy = readProxyTarget(problem.target);
-  const message = `The proxy ${proxy} is in front and was not named: everyone behind it counts as one caller.`;
+  const message = `Requests come through the proxy ${proxy}, which --trusted-proxy does not name. All callers behind it count as one caller.`;
   return warn("proxy", message, `start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY)`);
 }
 

@@ -252,10 +252,16 @@ function writePerson({
         ]),
     ...story.map(
       ({ at, kind, look, sentence, detail, thing }) =>
-        `  ${at}  ${(kind === "event" ? look : kind).padEnd(10)}  ${sentence}${detail === null ? "" : ` (${detail})`}${kind === "event" ? `  ${thing.id}` : ""}`,
+        `  ${at}  ${labelOf(kind, look).padEnd(10)}  ${sentence}${detail === null ? "" : ` (${detail})`}${kind === "event" ? `  ${thing.id}` : ""}`,
     ),
   ];
   return lines.map((line) => line.slice(0, 2) + plainLine(line.slice(2)));
+}
+
+/** Returns the first word of a line of the timeline. */
+function labelOf(kind: TimelineItem["kind"], look: TimelineItem["look"]): string {
+  if (kind === "event") return look;
+  return kind === "made" ? "created" : kind;
 }
 
 function cutAttributes({ attributes }: PersonView): string {
