@@ -4,7 +4,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
+import { Refusal } from "../../src/base/refusal.ts";
+import type { Api } from "../../src/interfaces/cli/api/api.ts";
 import { noteRunning } from "../../src/interfaces/cli/data-directory.ts";
+import { listRelays } from "../../src/interfaces/cli/relays/request.ts";
 import { listEnvironments } from "../../src/platform/account/environment.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
 import { setServerSecrets } from "../../src/platform/secret/local-secrets.ts";
@@ -75,6 +78,23 @@ test.each([
 ])("%s is refused with the choices", async (line, words) => {
   const { code, told } = await run(line);
   expect([code, told]).toEqual([2, expect.stringContaining(words)]);
+});
+
+const OLD = new Refusal("invalid_input", "sort is unknown.", { problems: [{ field: "sort", message: "sort is unknown." }] });
+test.each([
+  ["lists the newest first where nothing is chosen", { sort: null, state: null, search: null }, []],
+  ["refuses a chosen order", { sort: "name", state: null, search: null }, OLD],
+] as const)("a server of an earlier version %s", async (_what, query, expected) => {
+  const list = async (_path: string, asked: { sort?: string } = {}) => {
+    if (asked.sort !== undefined) throw OLD;
+    return { items: [], next: null };
+  };
+  const api: Api = Object.assign(Object.create(null), { list, request: async () => ({ settings: { heldAt: null } }) });
+  const listed = await listRelays(api, query, 9).then(
+    ({ items }) => items,
+    (error: unknown) => error,
+  );
+  expect(listed).toEqual(expected);
 });
 
 test("a list without a match says so", async () => {

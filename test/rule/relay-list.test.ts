@@ -133,4 +133,24 @@ describe("a list of 300 relays", () => {
     expect(items.every(({ last24h }) => last24h.done === 1)).toBe(true);
     expect(statements()).toBeLessThanOrEqual(most);
   });
+
+  test("counts every event of a relay that has more than its share of the limit", async () => {
+    const { id } = await environment("production");
+    const { nameKey } = await store.write("app", (tx) => relayOf(tx, id, "rly_many-7", "many-7"));
+    await store.write("app", (tx) =>
+      tx.run(
+        `INSERT INTO event (seq, environment_id, relay_key, name_key, trigger, state, payload, created_at)
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+         SELECT (SELECT max(seq) FROM event) + i, ?1, (SELECT relay_key FROM event WHERE name_key = ?2 LIMIT 1), ?2, 'receiver', 'done', '{}', ?3 FROM n`,
+        id,
+        nameKey,
+        clock.now() - 500,
+      ),
+    );
+    const { items } = await listPage({ sort: "traffic" }, { limit: 2, after: null }, store, "production");
+    expect(items.map(({ name, last24h }) => [name, last24h])).toEqual([
+      ["many-7", { done: 2_501, failed: 0, dead: 0, waiting: 0 }],
+      ["many-0", { done: 1, failed: 0, dead: 0, waiting: 0 }],
+    ]);
+  });
 });
