@@ -80,6 +80,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
   find: "watch",
   mcp: "settings",
   keys: "settings",
+  limits: "settings",
   approvals: "sync",
 };
 
