@@ -124,6 +124,7 @@ const LINES: readonly (readonly [line: string, input?: string])[] = [
   ["catalog list"],
   ["catalog set access beta {}"],
   ["catalog delete product lamp"],
+  ["limits list"],
   ["settings get"],
   ["settings get mail"],
   ["settings set held on"],

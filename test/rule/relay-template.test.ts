@@ -48,7 +48,7 @@ describe("a template", () => {
 
   test("of a paid checkout equals the one on the page about selling, and its refund is only for a whole payment", async () => {
     const page = await Bun.file(join(import.meta.dir, "..", "..", "docs", "people-and-selling.md")).text();
-    const shown = listBlocks("people-and-selling", page).filter(({ kind }) => kind === "relay");
+    const shown = listBlocks("people-and-selling", page).filter(({ tag }) => tag === "json relay");
     const [checkout, refund, free] = shown.map(({ text }) => JSON.parse(text) as Definition);
     const definitionOf = (name: string) => RELAY_TEMPLATES.find((one) => one.name === name)?.definition;
     expect(checkout?.trigger).toEqual(definitionOf("checkout")?.trigger);
@@ -58,7 +58,7 @@ describe("a template", () => {
 
   test("of a paid checkout, its refund and Stripe's preset match one product, also in the docs", async () => {
     const page = await Bun.file(join(import.meta.dir, "..", "..", "docs", "people-and-selling.md")).text();
-    const shown = listBlocks("people-and-selling", page).filter(({ kind }) => kind === "relay");
+    const shown = listBlocks("people-and-selling", page).filter(({ tag }) => tag.startsWith("json relay"));
     const checkouts = RELAY_TEMPLATES.filter(({ name }) => name.startsWith("checkout")).map(({ definition }) => definition);
     const preset = startDefinition(findSender("stripe") as Sender) as unknown as Definition;
     for (const { name, trigger } of [...shown.map(({ text }) => JSON.parse(text) as Definition), ...checkouts, preset]) {
