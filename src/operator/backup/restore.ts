@@ -209,10 +209,13 @@ function readGivenKey(file: string): Uint8Array {
 }
 
 function formatKeyRefusal({ dataDir, keyFile }: KeyRequest, found: boolean): string {
+  const remedy = "the master.key of the server that made the backup";
   if (keyFile !== null)
-    return `The key in ${keyFile} does not open this backup's secrets: name the one that was kept with it.`;
-  const what = found ? "is not the one this backup's secrets were sealed under" : "is missing";
-  return `The master key of ${dataDir} ${what}: put the master.key kept with the backup there, or name it with --key <file>.`;
+    return `The key in ${keyFile} does not open the secrets of this backup: name ${remedy} with --key <file>.`;
+  const what = found
+    ? `The master.key in ${dataDir} does not open the secrets of this backup`
+    : `${dataDir} has no master.key`;
+  return `${what}: copy ${remedy} there, or name it with --key <file>.`;
 }
 
 /** The endings of the files that SQLite keeps next to a database. */

@@ -128,7 +128,7 @@ export const restore: Command = {
         `The previous database is saved${how} in ${done.kept}: remove it when you no longer need it.`,
       );
     }
-    if (done.keyPlaced) world.tell("The master key is in the data directory too.");
+    if (done.keyPlaced) world.tell("Relay copied the master key into the data directory.");
     if (done.waitingEvents > 0) {
       world.tell(
         `${count(done.waitingEvents, "event")} of the backup will run when the server starts. An event that ran after the backup runs again, and call_url sends the same id again.`,
