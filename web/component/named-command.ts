@@ -11,6 +11,7 @@ const GROUPS = {
   events: "list|show|replay|retry|expunge|tail",
   files: "list|upload|download|delete",
   keys: "create|list|revoke",
+  limits: "list",
   people:
     "list|show|invite|grant|end|merge|change-address|credits|set|suspend|activate|add-token|remove-token|stop-mail|allow-mail",
   problems: "list",
