@@ -1,6 +1,8 @@
 /** Tests `relay people merge` on a data directory and on a server, with records and a session, and the similar people that `relay people show` names. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
+import { editRelay, sendEvent } from "../kit/event-flow.ts";
+import { type ActionLike, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const [OLD, NEW] = ["ada.old@example.com", "adaold@example.org"];
@@ -120,4 +122,50 @@ test("a merge, a refund and a payment at the same time lose and double nothing",
     [0, 0],
     [1, 5],
   ]);
+});
+
+describe("access that the first person got before an event revoked the same of the second", () => {
+  const KINDS: [kind: string, gives: ActionLike, entitlement: string][] = [
+    ["granted by a relay", { type: "grant_access", entitlement: "access:beta" }, "access:beta"],
+    ["of a product", { type: "fulfil_product", product: "desk", ref: "pay_9" }, "desk"],
+    ["of a plan", { type: "grant_plan", plan: "pro", ref: "pay_9" }, "pro"],
+  ];
+  const live = async (person: string) =>
+    (await running.api("GET", `/persons/${person}`)).body.access.grants.map((one: { entitlement: string }) => one.entitlement);
+  const run = async (relay: string, id: string, email: string) => {
+    await sendEvent(running, id, { email }, relay);
+    await running.drain();
+  };
+
+  async function prepare(gives: ActionLike, entitlement: string) {
+    await running.api("PUT", "/access", { items: [{ slug: "beta" }] });
+    const sold = { soldThrough: { kind: "relay", relay: "sales" } };
+    const map = { event_id: "id", person_email: "email" };
+    await saveRelay(running, receiverDefinition({ name: "sales", map, actions: [{ type: "grant_credits", amount: 1 }] }));
+    await running.api("PUT", "/products/desk", sold);
+    await running.api("PUT", "/plans/free", {});
+    await running.api("PUT", "/plans/pro", sold);
+    await editRelay(running, receiverDefinition({ name: "sales", map, actions: [gives] }));
+    await saveRelay(running, receiverDefinition({ name: "ends", map, actions: [{ type: "revoke_access", entitlement }] }));
+    await run("sales", "s1", OLD);
+    await run("ends", "r1", NEW);
+    expect([await live(old), await live(now)]).toEqual([expect.arrayContaining([entitlement]), []]);
+  }
+
+  test.each(KINDS)("stays live after a merge, and a later event revokes it: %s", async (_kind, gives, entitlement) => {
+    await prepare(gives, entitlement);
+    expect((await running.api("POST", `/persons/${old}/merge`, { into: NEW })).body.merged).toBe(true);
+    expect([await live(old), await live(now)]).toEqual([[], expect.arrayContaining([entitlement])]);
+    await run("ends", "r2", NEW);
+    expect(await live(now)).toEqual(["lamp"]);
+  });
+
+  test.each(KINDS.slice(1))("stays live after a move of the purchase: %s", async (_kind, gives, entitlement) => {
+    await prepare(gives, entitlement);
+    const [{ id }] = (await running.api("GET", "/purchases?ref=pay_9")).body.items;
+    expect((await running.api("POST", `/purchases/${id}/move`, { person: now })).body.moved).toBe(true);
+    expect(await live(now)).toEqual([entitlement]);
+    await run("ends", "r2", NEW);
+    expect(await live(now)).toEqual([]);
+  });
 });

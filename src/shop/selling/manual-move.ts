@@ -104,7 +104,9 @@ export async function movePurchase(
     refund = await findRefundOf(tx, purchase);
     isPlanOver = itemKind === "plan" && !endsPlan(takenBack, purchase.item);
     const taken = refund?.data.takenBack;
-    const sold = await sellAgain(tx, sale, purchase, { isPlanOver, customer, taken });
+    // Access that is live now stays live, although the new person's was revoked after the purchase arrived.
+    const kept = taken?.grants ? { ...sale, grantArrival: Math.max(arrival, origin.arrival) } : sale;
+    const sold = await sellAgain(tx, kept, purchase, { isPlanOver, customer, taken });
     note = sold.message ?? "";
     return sold;
   });

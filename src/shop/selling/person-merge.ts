@@ -10,6 +10,7 @@ import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import { findMailStop, setMailStop } from "../../platform/mail/mail-stop.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { endGrant, grantAccess, listLiveGrants } from "../people/access-grant.ts";
+import { findNewestArrival } from "../people/access-order.ts";
 import { addCredits, findBalance } from "../people/credit.ts";
 import {
   changePersonManually,
@@ -143,18 +144,19 @@ async function requireNoPlan(tx: Reader, from: PersonRow): Promise<void> {
   );
 }
 
-/** Moves the live grants that belong to no purchase and no plan. */
+/** Moves the live grants that belong to no purchase and no plan. They stay live, although an earlier event revoked the new person's access. */
 async function moveGrants(tx: Writer, { change, from, to }: Merge): Promise<number> {
   const { environmentId, by, nowMs } = change;
   const holding = { environmentId, personId: from.id, entitlement: null, nowMs };
   const live = await listLiveGrants(tx, holding, MAX_GRANTS + 1);
   if (live.length > MAX_GRANTS) throw rejectTooMany(from, MAX_GRANTS, "grants");
+  const newest = await findNewestArrival(tx);
   for (const { id, expiresAt, arrival, ...grant } of live) {
     await endGrant(tx, id, by, nowMs);
     await grantAccess(tx, {
       ...grant,
       personId: to.id,
-      arrival: arrival ?? 0,
+      arrival: Math.max(arrival ?? 0, newest),
       expiresAtMs: expiresAt,
       nowMs,
     });

@@ -57,7 +57,10 @@ export function sellProduct(
     grantItem: async (purchaseId) => {
       const source = { source: "purchase", sourceRef: purchaseId } as const;
       const unending = { reason: null, expiresAtMs: null };
-      const grant = ended ? null : await grantAccess(tx, { ...sale, ...source, ...unending, entitlement });
+      const { grantArrival: arrival = sale.arrival } = sale;
+      const grant = ended
+        ? null
+        : await grantAccess(tx, { ...sale, ...source, ...unending, arrival, entitlement });
       if (credits > 0) {
         const onceKey = `purchase:${purchaseId}`;
         const line = { amount: credits, reason: `purchase: ${item}`, source: "purchase", onceKey } as const;

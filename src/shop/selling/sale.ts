@@ -24,6 +24,8 @@ export interface SaleContext {
   eventId: string | null;
   /** The event's number; without an event, the number of the newest event. */
   arrival: number;
+  /** The place of the granted access in the order of arrival, if it is not that of the sale: a move by hand keeps live access. */
+  grantArrival?: number;
   /** The formatted actor for what ends: `relay:<name>`, `receipt`, `owner:<email>`. */
   by: string;
   nowMs: number;

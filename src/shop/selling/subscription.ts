@@ -225,6 +225,7 @@ async function insertPlanGrant(
 ): Promise<Omit<PlanGrant, "id">> {
   const source = { source: "plan", sourceRef: id } as const;
   const unending = { reason: null, expiresAtMs: null };
-  const given = await grantAccess(tx, { ...sale, ...source, ...unending, entitlement: plan });
+  const { grantArrival: arrival = sale.arrival } = sale;
+  const given = await grantAccess(tx, { ...sale, ...source, ...unending, arrival, entitlement: plan });
   return { grant: given.id, endedByEvent: given.endedByEvent };
 }
