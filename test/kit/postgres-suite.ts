@@ -6,7 +6,19 @@
  */
 const RULES: readonly string[] = [
   // Single rows and lists of the store.
-  ...["dedupe", "event-number", "event-list", "walk", "effect", "erasure", "recent-call-retention", "audit", "metric", "health-standing"],
+  ...[
+    "dedupe",
+    "event-number",
+    "event-list",
+    "walk",
+    "effect",
+    "erasure",
+    "recent-call-retention",
+    "audit",
+    "metric",
+    "health-standing",
+    "trouble-hint",
+  ],
   // Several nodes and transactions.
   ...["runner-ready-buffer", "runner-claim", "runner-warm-up", "live-relay", "overlap", "arrival-order"],
   // One suite of each module.

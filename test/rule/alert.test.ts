@@ -128,6 +128,31 @@ describe("the mail", () => {
     expect(await rows()).toEqual({ mailed: 1, emails: ["alert sent"] });
   });
 
+  test("takes the hints that were read before its transaction begins", async () => {
+    await makeReady();
+    const statements: string[] = [];
+    const write = fresh.store.write.bind(fresh.store);
+    fresh.store.write = (scope, work) =>
+      write(scope, (tx) => {
+        const recorded = new Proxy(tx, {
+          get(target, name) {
+            const value = Reflect.get(target, name);
+            if (typeof value !== "function") return value;
+            return (...values: unknown[]) => {
+              statements.push(String(values[0]));
+              return value.apply(target, values);
+            };
+          },
+        });
+        return work(recorded);
+      });
+    await raise();
+    await fresh.clock.advance(2 * MINUTE_MS);
+    expect(left).toHaveLength(1);
+    expect(statements).toContainEqual(expect.stringContaining("INSERT INTO email "));
+    expect(statements).not.toContainEqual(expect.stringContaining("audit_by_target"));
+  });
+
   test("is sent for an alert after the clock was two months ahead, even if that alert was mailed then", async () => {
     await makeReady();
     fresh.clock.jump(60 * DAY_MS);

@@ -82,6 +82,9 @@ interface AlertMailDeps {
   baseUrl: () => string;
 }
 
+/** The hints by the id of the alert. */
+type HintsOfAlerts = ReadonlyMap<string, readonly string[]>;
+
 interface Plan {
   environment: Environment;
   from: string;
@@ -89,6 +92,7 @@ interface Plan {
   subject: string;
   text: string;
   alertIds: string[];
+  hints: HintsOfAlerts;
   /** The time when the oldest of them began. */
   sinceMs: number;
 }
@@ -169,7 +173,7 @@ export class AlertMail extends BackgroundJob {
       await this.#recordStuck(environmentId, planned);
       return;
     }
-    const mails = await store.write("app", (tx) => this.#intend(tx, environmentId));
+    const mails = await store.write("app", (tx) => this.#intend(tx, environmentId, planned.hints));
     const ended: { mail: OutgoingMail; outcome: MailOutcome }[] = [];
     await eachAtOnce(mails.outgoing, MAILS_AT_ONCE, async (mail) => {
       const outcome = this.loop.running ? await this.#deps.mailer.send(mail) : STOPPED;
@@ -192,8 +196,8 @@ export class AlertMail extends BackgroundJob {
     else this.#retryAt.delete(environmentId);
   }
 
-  /** Plans the mail to send now. Returns null where there is nothing to report. */
-  async #plan(tx: Reader, environmentId: number): Promise<Plan | Stuck | null> {
+  /** Plans the mail to send now. Reads the hints unless they are `known`. Returns null where there is nothing to report. */
+  async #plan(tx: Reader, environmentId: number, known?: HintsOfAlerts): Promise<Plan | Stuck | null> {
     const { clock, local } = this.#deps;
     const environment = await findEnvironmentById(tx, environmentId);
     if (environment === null || !isAlertEnabled(environment, ALERT_MAIL_SWITCH)) return null;
@@ -208,27 +212,30 @@ export class AlertMail extends BackgroundJob {
     const sender = await findSenderAddress(tx, environmentId, "account");
     if (!local && sender === null)
       return { cannot: "the environment has no verified sender domain", sinceMs };
-    const open = alerts.map((alert) => ({ ...alert, sinceMs: alert.at }));
-    const hints = await listHints(tx, environmentId, open);
+    const hints = known ?? (await listHintsOfAlerts(tx, environmentId, alerts));
     const told: MailedAlert[] = [];
-    for (const [index, alert] of alerts.entries()) {
+    for (const alert of alerts) {
       const message = await addFigures(tx, environmentId, alert);
       const before = await findBurstBefore(tx, alert);
-      told.push({ alert: { ...alert, message }, hints: hints[index] ?? [], before });
+      told.push({ alert: { ...alert, message }, hints: hints.get(alert.id) ?? [], before });
     }
     const appName = (await findApp(tx, environment.appId))?.name ?? environment.appId;
     const placeUrl = `${this.#deps.baseUrl()}/apps/${environment.appId}/${environment.name}`;
     const { subject, text } = writeAlertMail({ appName, environment, placeUrl }, told);
     const alertIds = alerts.map(({ id }) => id);
-    return { environment, from: sender ?? LOCAL_SENDER, recipients, subject, text, alertIds, sinceMs };
+    return { environment, from: sender ?? LOCAL_SENDER, recipients, subject, text, alertIds, hints, sinceMs };
   }
 
-  /** Plans again in the transaction that marks the alerts as mailed and writes a mail for each owner. */
+  /**
+   * Plans again in the transaction that marks the alerts as mailed and writes a mail for each owner. Reuses the hints, because reading them takes
+   * long. An alert that was raised in between has none.
+   */
   async #intend(
     tx: Writer,
     environmentId: number,
+    hints: HintsOfAlerts,
   ): Promise<{ outgoing: OutgoingMail[]; alertIds: string[]; sinceMs: number }> {
-    const plan = await this.#plan(tx, environmentId);
+    const plan = await this.#plan(tx, environmentId, hints);
     const nowMs = this.#deps.clock.now();
     if (plan === null || "cannot" in plan) return { outgoing: [], alertIds: [], sinceMs: nowMs };
     const { from, recipients, subject, text, alertIds, sinceMs } = plan;
@@ -268,6 +275,16 @@ export class AlertMail extends BackgroundJob {
       why,
     });
   }
+}
+
+async function listHintsOfAlerts(
+  tx: Reader,
+  environmentId: number,
+  alerts: readonly AlertRow[],
+): Promise<HintsOfAlerts> {
+  const troubles = alerts.map((alert) => ({ ...alert, sinceMs: alert.at }));
+  const hints = await listHints(tx, environmentId, troubles);
+  return new Map(alerts.map(({ id }, index) => [id, hints[index] ?? []]));
 }
 
 /** Runs `work` for each item, `most` at once. Throws the first error once all that began have ended. */

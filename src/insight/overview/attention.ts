@@ -12,6 +12,7 @@ import { findRecentChange, findStreakBegin } from "../../rules/relay/recent-chan
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { findLastEventAt } from "../../rules/relay/relay-view.ts";
 import { addFigures } from "../../rules/relay/streak-figure.ts";
+import { TroubleRows } from "../../rules/relay/trouble-rows.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { type AttentionItem, explain, makeItem, relayOf } from "./attention-item.ts";
@@ -52,36 +53,37 @@ export async function listAttention(
   describes: boolean,
 ): Promise<Attention> {
   const { id } = environment;
+  const rows = new TroubleRows(id);
   const sources = await readSources(store, clock, id);
   const { dead, problems, alerts } = sources;
   const isFailing = (target: string): boolean => hasProblem(problems, "relay_failing", target);
   const items = [
     ...itemsOfHold(environment),
     ...(await itemsOfApprovals(store, id, clock)),
-    ...(await makeDeadItems(store, id, dead, alerts, { describes, isFailing })),
+    ...(await makeDeadItems(store, rows, dead, alerts, { describes, isFailing })),
     ...(await itemsOfProblems(store, id, sources)),
     ...(await itemsOfAlerts(store, sources)),
   ];
-  return { items: describes ? await addChanges(store, id, items) : items, more: sources.more };
+  return { items: describes ? await addChanges(store, rows, items) : items, more: sources.more };
 }
 
 /** Finds a change that is newer than the last failure of an item without dead events. */
 async function findDoubt(
   tx: Reader,
-  environmentId: number,
+  rows: TroubleRows,
   { code, target, relay, newest, dead }: AttentionItem,
 ): Promise<AttentionItem["doubt"]> {
   if (dead !== null) return null;
-  const seenAt = await findLastAttemptAt(tx, environmentId, { code, relay });
+  const seenAt = await findLastAttemptAt(tx, rows.environmentId, { code, relay });
   const change =
     code === "relay_failing" && relay !== null
-      ? await findChangeAfterFailure(tx, environmentId, {
+      ? await findChangeAfterFailure(tx, rows, {
           relay,
           code: newest?.reason ?? "",
           failedAt: seenAt,
           check: "Retry one event to see.",
         })
-      : await findChangeAfterProblem(tx, environmentId, { code, target, seenAt });
+      : await findChangeAfterProblem(tx, rows, { code, target, seenAt });
   if (change === null) return null;
   return { stands: "unknown", message: change.message, since: toIso(change.atMs), missing: null };
 }
@@ -92,7 +94,7 @@ async function findDoubt(
  */
 async function addChanges(
   store: Store,
-  environmentId: number,
+  rows: TroubleRows,
   items: readonly AttentionItem[],
 ): Promise<AttentionItem[]> {
   const changed: AttentionItem[] = [];
@@ -100,11 +102,9 @@ async function addChanges(
     const { code, target, since, dead } = item;
     const trouble = { code, target, sinceMs: Date.parse(since) };
     const isOver = dead?.cause.stands === "no";
-    const doubt = await store.read((tx) => findDoubt(tx, environmentId, item));
+    const doubt = await store.read((tx) => findDoubt(tx, rows, item));
     const change =
-      isOver || doubt !== null
-        ? null
-        : await store.read((tx) => findRecentChange(tx, environmentId, trouble));
+      isOver || doubt !== null ? null : await store.read((tx) => findRecentChange(tx, rows, trouble));
     changed.push({ ...item, change, doubt });
     await yieldToEventLoop();
   }

@@ -6,6 +6,7 @@ import { toIso } from "../../base/clock.ts";
 import { WAITING_CODES } from "../../engine/event/alert.ts";
 import { type AlertView, listResolvedTimes } from "../../platform/audit/alert.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
+import type { TroubleRows } from "../../rules/relay/trouble-rows.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { type AttentionItem, makeItem } from "./attention-item.ts";
@@ -37,7 +38,7 @@ export async function dropAcknowledged(
 /** Makes the items. With `describes`, they say why the newest event died, which is slow. `isFailing` reports whether the relay fails now. */
 export async function makeDeadItems(
   store: Store,
-  environmentId: number,
+  rows: TroubleRows,
   dead: readonly DeadOfRelay[],
   open: readonly AlertView[],
   { describes, isFailing }: { describes: boolean; isFailing(target: string): boolean },
@@ -47,7 +48,7 @@ export async function makeDeadItems(
     const target = relayTarget(one.relay);
     const view =
       describes && index < MAX_DESCRIBED
-        ? await store.read((tx) => describeDead(tx, environmentId, one, isFailing(target)))
+        ? await store.read((tx) => describeDead(tx, rows, one, isFailing(target)))
         : null;
     const alert = open.find((other) => other.code === RELAY_FAILED && other.target === target) ?? null;
     items.push(await store.read((tx) => makeDeadItem(tx, one, view, alert)));

@@ -7,6 +7,7 @@ import { toIso } from "../../base/clock.ts";
 import { textOrNull, time } from "../../base/schema.ts";
 import { EVENT, eventIdOf } from "../../engine/event/event.ts";
 import { findRelay } from "../../rules/relay/relay.ts";
+import type { TroubleRows } from "../../rules/relay/trouble-rows.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import {
@@ -92,10 +93,11 @@ const END = EVENT.pick("seq", "formerId", "createdAt", "finishedAt", "reason", "
 /** Describes the dead events of one relay by the first and the newest. Returns null where one of these was replayed or erased since the count. */
 export async function describeDead(
   tx: Reader,
-  environmentId: number,
+  rows: TroubleRows,
   { nameKey, relay, count, firstSeq, newestSeq }: DeadOfRelay,
   isFailing: boolean,
 ): Promise<DeadView | null> {
+  const { environmentId } = rows;
   const sql = `SELECT ${END.columns}, ${IS_EXPUNGED} AS expunged FROM event WHERE seq = ?1`;
   const first = await tx.get<object>(sql, firstSeq);
   const newest = await tx.get<{ expunged: number }>(sql, newestSeq);
@@ -105,7 +107,17 @@ export async function describeDead(
   const failure = await findFailure(tx, newestSeq, last.reason ?? "interrupted");
   const row = await findRelay(tx, environmentId, relay);
   const expunged = newest.expunged === 1;
-  const subject = { environmentId, nameKey, relay, row, person: last.personId, failure, deadAt, isFailing };
+  const subject = {
+    environmentId,
+    rows,
+    nameKey,
+    relay,
+    row,
+    person: last.personId,
+    failure,
+    deadAt,
+    isFailing,
+  };
   return {
     events: Math.min(count, MAX_SHOWN),
     more: count > MAX_SHOWN,

@@ -22,6 +22,7 @@ import {
   makeCatalogLookup,
   missingThing,
 } from "../../rules/relay/relay-reference.ts";
+import { TroubleRows } from "../../rules/relay/trouble-rows.ts";
 import { findPerson } from "../../shop/people/person.ts";
 import { findCollection } from "../../shop/records/collection.ts";
 import type { Reader } from "../../store/port.ts";
@@ -77,10 +78,11 @@ export async function evaluateEventCause(
   const deadAt = finishedAt ?? createdAt;
   const problems = await listOpenProblemsOfTarget(tx, environmentId, relayTarget(relay));
   const isFailing = problems.some(({ code }) => code === "relay_failing");
-  const subject = { environmentId, nameKey, relay, row, person, failure, deadAt, isFailing };
+  const rows = new TroubleRows(environmentId);
+  const subject = { environmentId, rows, nameKey, relay, row, person, failure, deadAt, isFailing };
   const cause = await evaluateCause(tx, subject);
   const trouble = { code: "relay_failed", target: relayTarget(relay), sinceMs: deadAt };
-  const change = cause.stands === "no" ? null : await findRecentChange(tx, environmentId, trouble);
+  const change = cause.stands === "no" ? null : await findRecentChange(tx, rows, trouble);
   // An event that failed before the change did not fail because of it.
   return { ...cause, change: change !== null && Date.parse(change.at) <= deadAt ? change : null };
 }
@@ -113,6 +115,7 @@ function isFailed(result: StoredResult): result is Extract<StoredResult, { outco
 
 interface EvaluatedEvent {
   environmentId: number;
+  rows: TroubleRows;
   nameKey: number;
   relay: string;
   row: RelayRow | null;
@@ -154,7 +157,7 @@ export async function evaluateCause(tx: Reader, event: EvaluatedEvent): Promise<
   const check = await checkMissing(tx, event);
   if (check !== null)
     return { ...say(check.stands, check.message, check.at ?? null), missing: check.missing ?? null };
-  const newer = await findChangeAfterFailure(tx, event.environmentId, {
+  const newer = await findChangeAfterFailure(tx, event.rows, {
     relay,
     code: failure.code,
     failedAt: Math.max(deadAt, since.lastFailedAt),

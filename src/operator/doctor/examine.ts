@@ -10,6 +10,7 @@ import { Sealer } from "../../platform/secret/seal.ts";
 import { testMasterKey } from "../../rules/relay/master-key-proof.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { findHints } from "../../rules/relay/trouble-hint.ts";
+import { TroubleRows } from "../../rules/relay/trouble-rows.ts";
 import { SCHEMA_VERSION } from "../../store/migrate/migrations.ts";
 import type { Reader } from "../../store/port.ts";
 import {
@@ -227,8 +228,12 @@ async function readHints(
   troubles: readonly { environmentId: number; code: string; target: string; sinceMs: number }[],
 ): Promise<string[]> {
   const hints = new Set<string>();
-  for (const { environmentId, ...trouble } of troubles)
-    for (const hint of await findHints(tx, environmentId, trouble)) hints.add(hint);
+  const known = new Map<number, TroubleRows>();
+  for (const { environmentId, ...trouble } of troubles) {
+    const rows = known.get(environmentId) ?? new TroubleRows(environmentId);
+    known.set(environmentId, rows);
+    for (const hint of await findHints(tx, rows, trouble)) hints.add(hint);
+  }
   return [...hints];
 }
 

@@ -292,20 +292,23 @@ const MAX_OPEN = 2_000;
 
 /** A longer pause separates two troubles. */
 const MAX_PAUSE_MS = DAY_MS;
-const MAX_BURSTS = 200;
+
+type Cause = Pick<AlertRow, "code" | "target">;
+export type OpenBurst = Cause & Pick<AlertRow, "at" | "lastAt">;
+
+/** Lists the newest open alerts of an environment, newest first. */
+export function listOpenBursts(tx: Reader, environmentId: number): Promise<OpenBurst[]> {
+  return tx.all(
+    `SELECT code, target, at, last_at AS lastAt FROM alert INDEXED BY alert_open
+     WHERE environment_id = ?1 AND resolved_at IS NULL ORDER BY id DESC LIMIT ${MAX_OPEN}`,
+    environmentId,
+  );
+}
 
 /** Finds when the trouble of an open alert began: the first of its bursts that follow each other within a day. Returns null if no alert is open. */
-export async function findAlertBegin(
-  tx: Reader,
-  { environmentId, code, target }: Pick<AlertRow, "environmentId" | "code" | "target">,
-): Promise<number | null> {
-  const bursts = await tx.all<{ at: number; lastAt: number }>(
-    `SELECT at, last_at AS lastAt FROM alert INDEXED BY alert_open
-     WHERE environment_id = $environmentId AND resolved_at IS NULL AND target = $target AND code = $code ORDER BY id DESC LIMIT ${MAX_BURSTS}`,
-    { environmentId, code, target },
-  );
+export function findAlertBegin(open: readonly OpenBurst[], cause: Cause): number | null {
   let begin: number | null = null;
-  for (const { at, lastAt } of bursts) {
+  for (const { at, lastAt } of open.filter((burst) => isOf(burst, cause))) {
     if (begin !== null && begin - lastAt > MAX_PAUSE_MS) break;
     begin = at;
   }
@@ -313,13 +316,12 @@ export async function findAlertBegin(
 }
 
 /** Finds when the newest open alert of this code and target last occurred. */
-export async function findAlertEnd(
-  tx: Reader,
-  { environmentId, code, target }: Pick<AlertRow, "environmentId" | "code" | "target">,
-): Promise<number | null> {
-  const sql = `SELECT last_at AS at FROM alert INDEXED BY alert_open
-    WHERE environment_id = $environmentId AND resolved_at IS NULL AND target = $target AND code = $code ORDER BY id DESC LIMIT 1`;
-  return (await tx.get<{ at: number }>(sql, { environmentId, code, target }))?.at ?? null;
+export function findAlertEnd(open: readonly OpenBurst[], cause: Cause): number | null {
+  return open.find((burst) => isOf(burst, cause))?.lastAt ?? null;
+}
+
+function isOf(burst: Cause, { code, target }: Cause): boolean {
+  return burst.code === code && burst.target === target;
 }
 
 /** Lists open alerts of these codes, one per target and code, at most `limit`. */

@@ -7,10 +7,11 @@ import { findAlertEnd } from "../../platform/audit/alert.ts";
 import type { TargetChange } from "../../platform/audit/audit.ts";
 import type { AuditAction } from "../../platform/audit/audit-action.ts";
 import { findRaisedAt } from "../../platform/audit/problem.ts";
-import { findLastFailedMailAt, findTestMailAt } from "../../platform/mail/email.ts";
+import { findLastFailedMailAt } from "../../platform/mail/email.ts";
 import type { Reader } from "../../store/port.ts";
 import { ACTIONS, type ChangeSource, listChanges } from "./recent-change.ts";
 import { relayTarget } from "./relay.ts";
+import type { TroubleRows } from "./trouble-rows.ts";
 
 /** A deletion fixes nothing. */
 const NEWER_ACTIONS: readonly AuditAction[] = [
@@ -47,13 +48,13 @@ const FAILURES: Readonly<Record<string, readonly ChangeSource[]>> = {
 /** Finds the change after the last failed attempt of an event of the relay. `failedAt`: the last one that the caller knows. */
 export async function findChangeAfterFailure(
   tx: Reader,
-  environmentId: number,
+  rows: TroubleRows,
   { relay, code, failedAt, check }: { relay: string; code: string; failedAt: number; check: string },
 ): Promise<NewerChange | null> {
   const target = relayTarget(relay);
-  const streakEnd = await findStreakEnd(tx, environmentId, "relay_failing", target);
+  const streakEnd = await findStreakEnd(tx, rows.environmentId, "relay_failing", target);
   const sources = FAILURES[code] ?? ["relay"];
-  return findNewer(tx, environmentId, {
+  return findNewer(tx, rows, {
     sources,
     target,
     failedAt: Math.max(failedAt, streakEnd ?? 0),
@@ -84,26 +85,26 @@ const PROBLEMS: Readonly<Record<string, Problem>> = {
 /** Finds the change after the last failure of an open problem or alert. `seenAt`: a failure that the caller knows; 0 for none. */
 export async function findChangeAfterProblem(
   tx: Reader,
-  environmentId: number,
+  rows: TroubleRows,
   { code, target, seenAt }: { code: string; target: string; seenAt: number },
 ): Promise<NewerChange | null> {
   const problem = PROBLEMS[code];
   if (problem === undefined) return null;
-  const failedAt = await findLastFailedAt(tx, { environmentId, code, target });
+  const failedAt = await findLastFailedAt(tx, rows, { code, target });
   return failedAt === null
     ? null
-    : findNewer(tx, environmentId, { ...problem, target, failedAt: Math.max(failedAt, seenAt) });
+    : findNewer(tx, rows, { ...problem, target, failedAt: Math.max(failedAt, seenAt) });
 }
 
 async function findNewer(
   tx: Reader,
-  environmentId: number,
+  rows: TroubleRows,
   { sources, target, failedAt, check }: Problem & { target: string; failedAt: number },
 ): Promise<NewerChange | null> {
   const period = { actions: NEWER_ACTIONS, fromMs: failedAt + 1, untilMs: Number.MAX_SAFE_INTEGER };
-  const [change] = await listChanges(tx, environmentId, { sources, target }, period);
-  const testedAt = sources.includes("mail") ? await findTestMailAt(tx, environmentId, failedAt) : null;
-  if (testedAt !== null && testedAt >= (change?.at ?? 0))
+  const [change] = await listChanges(tx, rows.environmentId, { sources, target }, period);
+  const testedAt = sources.includes("mail") ? await rows.findTestMailAt(tx) : null;
+  if (testedAt !== null && testedAt > failedAt && testedAt >= (change?.at ?? 0))
     return { atMs: testedAt, message: `A test mail was sent at ${toIso(testedAt)}. ${check}` };
   if (change === undefined) return null;
   return { atMs: change.at, message: `${describeChange(change)} at ${toIso(change.at)}. ${check}` };
@@ -134,12 +135,14 @@ function describeChange({ target, action, mail }: TargetChange): string {
 /** Finds when the trouble last occurred. Returns null where no row says it. */
 async function findLastFailedAt(
   tx: Reader,
-  { environmentId, code, target }: { environmentId: number; code: string; target: string },
+  rows: TroubleRows,
+  { code, target }: { code: string; target: string },
 ): Promise<number | null> {
+  const { environmentId } = rows;
   const key = { environmentId, code, target };
   const known = [
     await findRaisedAt(tx, key),
-    await findAlertEnd(tx, key),
+    findAlertEnd(await rows.listOpenBursts(tx), key),
     await findStreakEnd(tx, environmentId, code, target),
     code === "alerts_unmailed" ? await findLastFailedMailAt(tx, environmentId, "alert") : null,
     code === "codes_unmailed" ? await findLastFailedMailAt(tx, environmentId, "account") : null,

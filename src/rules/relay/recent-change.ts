@@ -16,6 +16,7 @@ import { findSenderDomain } from "../../platform/mail/sender-domain.ts";
 import type { Reader } from "../../store/port.ts";
 import { findRelay, type RelayRow, relayTarget } from "./relay.ts";
 import { listCatalogTargets } from "./relay-reference.ts";
+import type { TroubleRows } from "./trouble-rows.ts";
 
 /** The longest time between a change and the trouble that it can explain. */
 const WINDOW_MS = 30 * MINUTE_MS;
@@ -91,14 +92,14 @@ export interface Trouble {
 
 export async function findRecentChange(
   tx: Reader,
-  environmentId: number,
+  rows: TroubleRows,
   { code, target, sinceMs }: Trouble,
 ): Promise<RecentChange | null> {
   const sources = SOURCES[code as ProblemCode] ?? [];
   if (sources.length === 0) return null;
-  const untilMs = await findBegin(tx, environmentId, { code, target, sinceMs });
+  const untilMs = await findBegin(tx, rows, { code, target, sinceMs });
   const period = { actions: ACTIONS, fromMs: untilMs - WINDOW_MS, untilMs };
-  const changes = await listChanges(tx, environmentId, { sources, target }, period);
+  const changes = await listChanges(tx, rows.environmentId, { sources, target }, period);
   // A change of the relay or of an item that it names explains more than a change of the environment.
   const [change] = [...changes.filter((one) => !isOfEnvironment(one)), ...changes];
   return change === undefined ? null : viewChange(change);
@@ -167,14 +168,11 @@ export async function findRelayOf(
 }
 
 /** Finds when the trouble began: when its alert, its problem or its streak began, whichever is the earliest. */
-async function findBegin(
-  tx: Reader,
-  environmentId: number,
-  { code, target, sinceMs }: Trouble,
-): Promise<number> {
+async function findBegin(tx: Reader, rows: TroubleRows, { code, target, sinceMs }: Trouble): Promise<number> {
+  const { environmentId } = rows;
   const key = { environmentId, code, target };
   const known = [
-    await findAlertBegin(tx, key),
+    findAlertBegin(await rows.listOpenBursts(tx), key),
     await findRaisedAt(tx, key),
     await findStreakBegin(tx, environmentId, code, target),
   ].filter((one) => one !== null);

@@ -5,6 +5,7 @@ import type { Reader } from "../../store/port.ts";
 import { findChangeAfterProblem } from "./newer-change.ts";
 import { findRecentChange, findRelayOf, type Trouble } from "./recent-change.ts";
 import { formatMissing, listMissing, makeCatalogLookup } from "./relay-reference.ts";
+import { TroubleRows } from "./trouble-rows.ts";
 
 /** The most troubles of one list that are looked into. */
 const MAX_HINTED = 20;
@@ -15,12 +16,12 @@ export async function listHints(
   environmentId: number,
   troubles: readonly Trouble[],
 ): Promise<string[][]> {
+  const rows = new TroubleRows(environmentId);
   const known = new Map<string, string[]>();
   const hints: string[][] = [];
   for (const trouble of troubles) {
     const key = `${trouble.code} ${trouble.target}`;
-    const found =
-      known.get(key) ?? (known.size < MAX_HINTED ? await findHints(tx, environmentId, trouble) : []);
+    const found = known.get(key) ?? (known.size < MAX_HINTED ? await findHints(tx, rows, trouble) : []);
     known.set(key, found);
     hints.push(found);
   }
@@ -31,17 +32,18 @@ export async function listHints(
  * Finds what every command and mail says before the message of an open trouble: a change after its last
  * failure, or else the change before it and the names that were probably meant.
  */
-export async function findHints(tx: Reader, environmentId: number, trouble: Trouble): Promise<string[]> {
+export async function findHints(tx: Reader, rows: TroubleRows, trouble: Trouble): Promise<string[]> {
   const { code, target } = trouble;
+  const { environmentId } = rows;
   const relay = code === "relay_failed" ? await findRelayOf(tx, environmentId, target) : null;
   const missing =
     relay === null ? [] : await listMissing(makeCatalogLookup(tx, environmentId), relay.definition);
   const lacking = missing.filter(({ there }) => !there);
   // While an item is missing, the cause exists, whatever was changed.
   const newer =
-    lacking.length > 0 ? null : await findChangeAfterProblem(tx, environmentId, { code, target, seenAt: 0 });
+    lacking.length > 0 ? null : await findChangeAfterProblem(tx, rows, { code, target, seenAt: 0 });
   if (newer !== null) return [`Unknown whether it still exists: ${newer.message}`];
-  const change = await findRecentChange(tx, environmentId, trouble);
+  const change = await findRecentChange(tx, rows, trouble);
   const changed = change === null ? [] : [`${change.message} ${change.todo}`];
   return [...changed, ...lacking.filter(({ near }) => near !== null).map((thing) => formatMissing(thing))];
 }
