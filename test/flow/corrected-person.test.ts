@@ -487,6 +487,47 @@ describe("a bulk replay", () => {
     expect([await holds(CAY), await holds(ADA)]).toEqual(["5 on free", NOTHING]);
   });
 
+  describe("of a person who was merged into the event's person", () => {
+    const CREDITS: ActionLike = { type: "grant_credits", amount: 500 };
+    const plan = async () => (await running.api("POST", "/bulk-replays/plan", { state: "done", relay: "orders" })).body.plan;
+    const merge = async (from: string, into: string) => {
+      await running.clock.advance(1_000);
+      expect((await running.api("POST", `/persons/${await idOf(from)}/merge`, { into })).body.merged).toBe(true);
+      await running.clock.advance(1_000);
+    };
+    beforeEach(async () => {
+      for (const email of [ADA, BOB, CAY]) await running.api("POST", "/persons", { email });
+    });
+
+    test("leaves out the work that was done before the merges, and a replay skips it", async () => {
+      const map = { event_id: "id", person_token: "token" };
+      await editRelay(running, receiverDefinition({ actions: [CREDITS, LAMP], map: { ...map, payment: "payment" } }));
+      await running.api("PUT", `/persons/${await idOf(ADA)}/tokens`, { token: "tok_1" });
+      const event = await sendEvent(running, "1", { token: "tok_1", payment: "pay_1" });
+      await running.drain();
+      await merge(ADA, BOB);
+      for (const holder of [BOB, CAY]) {
+        expect(await plan()).toMatchObject({ matched: 1, otherPerson: 0, leftOut: { same_person: 1 } });
+        expect(await begin({ state: "done", relay: "orders", move: true })).toMatchObject({ replayed: 0, leftOut: { same_person: 1 } });
+        expect(await planOf(event)).toMatchObject([{ will: "skip" }, { will: "skip" }]);
+        expect(await again(event)).toEqual(["skipped", "skipped"]);
+        expect([await holds(ADA), await holds(holder)]).toEqual([NOTHING, "lamp 600 on free"]);
+        if (holder === BOB) await merge(BOB, CAY);
+      }
+    });
+
+    test("selects the work that was done after the merge", async () => {
+      await editRelay(running, define("email", CREDITS));
+      await running.api("POST", `/persons/${await idOf(ADA)}/credits`, { amount: 1, reason: "by hand", key: "k1" });
+      await merge(ADA, BOB);
+      await buy("1");
+      await correct(CREDITS);
+      expect(await plan()).toMatchObject({ matched: 1, otherPerson: 1 });
+      expect(await begin({ state: "done", relay: "orders" })).toMatchObject({ replayed: 1 });
+      expect([await holds(ADA), await holds(BOB)]).toEqual(["500 on free", "501 on free"]);
+    });
+  });
+
   test("of done events selects only events whose work was for another person, and moves it", async () => {
     await editRelay(running, define("email", LAMP, CALL));
     const [first] = [await buy("1"), await buy("2"), await buy("3", { buyer: ADA })];

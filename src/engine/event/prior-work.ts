@@ -8,6 +8,7 @@ import { isJsonObject, parseJson } from "../../base/json.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
 import type { ActionDefinition } from "../../rules/relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../../rules/relay/live-relay.ts";
+import { findHolderNow } from "../../shop/people/merge-lookup.ts";
 import type { Reader } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import { countPlaces, EFFECT, openKey, type PriorWork, type Slot, type Work } from "./effect.ts";
@@ -38,6 +39,26 @@ export async function readPriorWork(tx: Reader, eventSeq: number): Promise<Prior
       attempts.flatMap(({ actions }) => actions.map(({ fingerprint, action }) => [fingerprint, action])),
     ),
   });
+}
+
+/**
+ * Assigns work to the event's current person if it was done for a person who was merged into them since. A merge moves what the work gave, so it
+ * is not another person's. `personId`: null or "" if the event has no person yet.
+ */
+export async function adoptMergedWork(
+  tx: Reader,
+  environmentId: number,
+  prior: PriorWork,
+  personId: string | null,
+): Promise<PriorWork> {
+  if (personId === null || personId === "") return prior;
+  const works = new Map(prior.works);
+  for (const [key, work] of works) {
+    if (work.state !== "done" || work.personId === null || work.personId === personId) continue;
+    const holder = await findHolderNow(tx, environmentId, work.personId, work.doneAt ?? 0);
+    if (holder === personId) works.set(key, { ...work, personId });
+  }
+  return { ...prior, works };
 }
 
 type EffectRow = RowOf<typeof EFFECT> & Pick<Work, "doneAt" | "personId">;

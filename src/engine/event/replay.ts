@@ -23,7 +23,7 @@ import {
   RELAY_NAME,
   refuseUnknownEvent,
 } from "./event.ts";
-import { readPriorWork } from "./prior-work.ts";
+import { adoptMergedWork, readPriorWork } from "./prior-work.ts";
 import { findReplayPerson, type ReplayPerson } from "./replay-person.ts";
 import { type PlannedAction, planAction, type ReplayPlan, willDo } from "./replay-plan.ts";
 import { choiceOf, mayChoose, reconcileActions, type Step } from "./step-reconciliation.ts";
@@ -36,7 +36,7 @@ interface ReplayedTexts {
 }
 type ReplayedEvent = RowOf<typeof REPLAYED> & ReplayedTexts;
 
-const RELAY_NOW = RELAY.pick("id", "version", "definition");
+const RELAY_NOW = RELAY.pick("id", "environmentId", "version", "definition");
 type RelayNow = RowOf<typeof RELAY_NOW>;
 
 interface ReplayRequest {
@@ -314,9 +314,11 @@ async function readSteps(
       "The relay has an action that this version of the service does not know, so its events wait: save its definition again, or use the version that wrote it.",
     );
   }
-  const prior = await readPriorWork(tx, eventSeq);
-  const person = prior.works.size === 0 ? null : await findReplayPerson(tx, eventSeq, relay);
-  return { actions, steps: reconcileActions(actions, prior, [], person?.id ?? null), person };
+  const read = await readPriorWork(tx, eventSeq);
+  const person = read.works.size === 0 ? null : await findReplayPerson(tx, eventSeq, relay);
+  const personId = person?.id ?? null;
+  const prior = await adoptMergedWork(tx, relay.environmentId, read, personId);
+  return { actions, steps: reconcileActions(actions, prior, [], personId), person };
 }
 
 /** Resolves the actions that `run` chooses. */

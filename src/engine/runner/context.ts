@@ -24,7 +24,7 @@ import { type Arrival, resolvePersonKey } from "../../shop/people/person-identif
 import type { Writer } from "../../store/port.ts";
 import { deleteIntent, finalizeEffect, type Work } from "../event/effect.ts";
 import { type ChosenKey, type EventToRun, readRecordPerson } from "../event/event.ts";
-import { readPriorWork } from "../event/prior-work.ts";
+import { adoptMergedWork, readPriorWork } from "../event/prior-work.ts";
 import { makeFreshKeys } from "../event/run.ts";
 import { listStrayIntents, reconcileActions, type Step } from "../event/step-reconciliation.ts";
 
@@ -215,7 +215,7 @@ export function firstSteps(actions: readonly LiveAction[]): readonly Step[] {
 /** Returns one step for each action of a later attempt. `run`: for looking up how earlier sends ended. */
 export async function reconcileSteps(
   tx: Writer,
-  { actions }: LiveRelay,
+  { actions, environmentId }: LiveRelay,
   event: EventToRun,
   run: ActionRun,
 ): Promise<Step[]> {
@@ -224,7 +224,13 @@ export async function reconcileSteps(
   for (const work of stray) await finalizeStray(tx, event, work, run);
   if (stray.length > 0) prior = await readPriorWork(tx, event.seq);
   const chosen = event.chosen === null ? [] : (parseJson(event.chosen) as ChosenKey[]);
-  return reconcileActions(actions, prior, chosen, run.person?.id ?? null);
+  const personId = run.person?.id ?? null;
+  return reconcileActions(
+    actions,
+    await adoptMergedWork(tx, environmentId, prior, personId),
+    chosen,
+    personId,
+  );
 }
 
 /**
