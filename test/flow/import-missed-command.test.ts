@@ -174,6 +174,16 @@ for (const [road, env] of ROADS)
       });
     });
 
+    test.each([
+      ["stripe", (events: unknown) => ({ data: events, has_more: true })],
+      ["paddle", (events: unknown) => ({ data: events, meta: { pagination: { has_more: true } } })],
+      ["chargebee", (events: unknown[]) => ({ list: events.map((event) => ({ event })), next_offset: "[1]" })],
+    ] as const)("--from %s says that another page follows, and exits with 1", async (from, write) => {
+      const { code, told } = await run(env(), pretty(write(read([event(1)]))), "--from", from, "--yes");
+      expect([code, told]).toEqual([1, expect.stringContaining("the provider says that another page follows")]);
+      expect((await events()).length).toBe(1);
+    });
+
     test("--from keeps integers that a double cannot hold", async () => {
       const body = `{"id":"${name}-820982911946154567","type":"paid","text":820982911946154567}`;
       expect((await run(env(), `{"orders": [\n ${body}\n]}`, "--from", "shopify", "--yes")).code).toBe(0);

@@ -26,6 +26,9 @@ const exportForm = fields({
     Type.String({ description: "dotted path of the event in an item; absent: the item is the event" }),
   ),
   headers: Type.Optional(Type.String({ description: "dotted path of the request's headers in an item" })),
+  more: Type.Optional(
+    Type.String({ description: "dotted path of the value in the answer that is set if more pages follow" }),
+  ),
 });
 export type ExportForm = Static<typeof exportForm>;
 

@@ -33,7 +33,7 @@ export const importEvents: Command = {
   words: ["import-missed"],
   summary: "import events that the provider never delivered",
   details:
-    'With --from, the file is the list that the provider\'s API or tool gives, and each item counts as one line. Without it, each line of the file is one event: the body as the provider lists it, or a whole delivery as {"headers":{…},"body":"…"}. Relay verifies a delivery with the relay\'s secret, and accepts signatures of up to 30 days. Any other event is unsigned, and a relay that acts on people does not take unsigned events. Relay knows received and imported events by their event_id, and does not import them again. You can import the same file twice, also after an interruption. The command shows a plan first, then asks. Exit codes: 0 done, or nothing new; 1 refused, failed, or some lines were refused (the other lines were imported); 2 the command line is wrong.',
+    'With --from, the file is the list that the provider\'s API or tool gives, and each item counts as one line. Without it, each line of the file is one event: the body as the provider lists it, or a whole delivery as {"headers":{…},"body":"…"}. Relay verifies a delivery with the relay\'s secret, and accepts signatures of up to 30 days. Any other event is unsigned, and a relay that acts on people does not take unsigned events. Relay knows received and imported events by their event_id, and does not import them again. You can import the same file twice, also after an interruption. The command shows a plan first, then asks. Exit codes: 0 done, or nothing new; 1 refused, failed, some lines were refused (the other lines were imported), or the list of --from has another page; 2 the command line is wrong.',
   arguments: [
     { name: "name", help: "the name of the relay", of: "relay" },
     { name: "file", help: "the export; if absent, standard input", optional: true, of: "file" },
@@ -60,10 +60,15 @@ export const importEvents: Command = {
   async run(input, world) {
     const from = input.choice("from", EXPORTERS);
     const read = await readInput(input, world);
-    const bytes = from === null ? read : await readExport(read, from);
-    return await withApi(!input.on("dry-run") ? "write" : "read", input, world, (api) =>
+    const { bytes, hasMore } = from === null ? { bytes: read, hasMore: false } : await readExport(read, from);
+    const code = await withApi(!input.on("dry-run") ? "write" : "read", input, world, (api) =>
       carry(sendBatches(api, input, world), bytes, input, world),
     );
+    if (!hasMore) return code;
+    world.tell(
+      "This is not the whole list: the provider says that another page follows. Read the next page and import it too.",
+    );
+    return 1;
   },
 };
 

@@ -19,11 +19,18 @@ async function listExporters(): Promise<readonly Exporter[]> {
   return SENDERS.filter((sender): sender is Exporter => sender.export !== undefined);
 }
 
+interface Export {
+  /** One line for each event. */
+  bytes: Uint8Array;
+  /** True if the provider says that another page follows the last one. */
+  hasMore: boolean;
+}
+
 /**
- * Returns one line for each event of the export. The export is one JSON document, or one on each line. Throws `body_too_large`, `invalid_json`, and
- * `invalid_input` for an item without an event.
+ * Reads the events of an export, which is one JSON document, or one on each line. Throws `body_too_large`, `invalid_json`, and `invalid_input` for
+ * an item without an event.
  */
-export async function readExport(bytes: Uint8Array, name: (typeof EXPORTERS)[number]): Promise<Uint8Array> {
+export async function readExport(bytes: Uint8Array, name: (typeof EXPORTERS)[number]): Promise<Export> {
   if (bytes.byteLength > MAX_LIST_MB * 2 ** 20)
     throw new CommandFailure(
       "body_too_large",
@@ -31,10 +38,15 @@ export async function readExport(bytes: Uint8Array, name: (typeof EXPORTERS)[num
     );
   const sender = (await listExporters()).find((one) => one.name === name);
   if (sender === undefined) throw new Error(`The sender ${name} has no export.`);
+  const documents = parseDocuments(new TextDecoder().decode(bytes));
   const lines: string[] = [];
-  for (const document of parseDocuments(new TextDecoder().decode(bytes)))
+  for (const document of documents)
     for (const item of listItems(document, sender)) lines.push(formatLine(item, sender, lines.length + 1));
-  return new TextEncoder().encode(lines.map((line) => `${line}\n`).join(""));
+  const last = documents.at(-1) ?? null;
+  return {
+    bytes: new TextEncoder().encode(lines.map((line) => `${line}\n`).join("")),
+    hasMore: sender.export.forms.some(({ more }) => more !== undefined && isSet(findValue(last, more))),
+  };
 }
 
 function parseDocuments(text: string): Json[] {
@@ -91,6 +103,10 @@ function formatLine({ value, form }: Item, { title, export: { how } }: Exporter,
   const body = typeof event === "string" ? event : writeJson(event);
   const headers = form.headers === undefined ? undefined : findValue(value, form.headers);
   return isJsonObject(headers) ? writeJson({ headers, body }) : body;
+}
+
+function isSet(value: Json | undefined): boolean {
+  return value !== undefined && value !== null && value !== false && value !== "";
 }
 
 /** Returns the value at a dotted path, or the value itself without a path. Returns undefined where there is none. */
