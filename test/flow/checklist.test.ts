@@ -95,6 +95,18 @@ const ROWS: readonly Row[] = [
     steps: ["catalog", "-url", "-event_types", "secret_place", "secret", "-verified", "-done"],
   },
   {
+    name: "an imported event shows no verified request",
+    stage: async () => {
+      await saveStripe();
+      await storeSecret();
+      await callAsStripe(OTHER);
+      const imported = await running.api("POST", "/relays/orders/import-missed", EXAMPLE);
+      expect(imported.body.lines).toMatchObject([{ outcome: "new", unsigned: true }]);
+      await running.drain();
+    },
+    steps: ["catalog", "url", "event_types", "-secret_place", "-secret", "-verified", "done"],
+  },
+  {
     name: "an ignored request verified, and its event type is not one of the relay's",
     stage: async () => {
       await saveStripe();

@@ -180,6 +180,9 @@ describe("writes a relay for a new provider", () => {
     await refuse("save_relay", { name: "other", definition, version: 0 }, "invalid_definition");
     await refuse("save_relay", { name: "missing", definition, version: 3 }, "not_found");
     await refuse("save_relay", { name: "lemon", definition, version: "2" }, "invalid_input");
+    const cut = { ...definition, actions: [{ type: "email_person", subject: "Hello", text: "Hel … (cut: 5000 characters more)" }] };
+    const refused = await refuse("save_relay", { name: "lemon", definition: cut, version: 2 }, "invalid_input");
+    expect(refused.message).toContain("a text that the connector cut");
 
     expect((await use("send_test_event", { name: "lemon" })).outcome).toBe("new");
     const rows = (await api.call(`${api.E}/audit?limit=50`, { key: api.keys.dev })).json.items as Answer[];

@@ -229,6 +229,11 @@ async function serveTool(
   if (tool === undefined)
     throw new Refusal("not_found", "There is no tool with this name: tools/list lists the tools.");
   const { route } = tool;
+  if (tool.saves && CUT_TEXT.test(writeJson(given as Json)))
+    throw new Refusal(
+      "invalid_input",
+      "The content has a text that the connector cut, so a save would lose the rest of it: make this change in the dashboard or in the files.",
+    );
   const { params, query, body } = placeArguments(tool, given);
   const headers = new Headers(request.headers);
   for (const own of ["content-length", "content-type", "transfer-encoding", "accept"]) headers.delete(own);
@@ -270,6 +275,9 @@ function withoutSecrets(text: string): string {
   const { receiverSecret: _, signingSecret: __, ...rest } = parseJson(text) as JsonObject;
   return writeJson(rest);
 }
+
+/** The end of a text that `cutTexts` shortened. */
+const CUT_TEXT = / … \(cut: \d+ characters more\)"/;
 
 /** Limits a JSON text: it cuts texts first, then lists. The result is always JSON. */
 function bound(text: string): string {
