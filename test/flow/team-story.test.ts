@@ -176,6 +176,30 @@ describe("a sync from a folder that is behind", () => {
     expect(await bob.run(["sync"])).toMatchObject({ code: 0, told: "Nothing to do." });
   });
 
+  test("does not revert an edit in the dashboard after git brought the file of a teammate's sync", async () => {
+    ann.write(receiver("checkout", "ann"));
+    expect((await ann.run(["sync"])).code).toBe(0);
+    ann.push();
+    bob.pull();
+    await ann.edit(receiver("checkout", "hotfix"));
+    bob.write(receiver("other", "bob"));
+    const refused = await bob.run(["sync"], true);
+    expect(refused).toMatchObject({ code: 1, asked: [] });
+    expect(refused.said).toMatch(/! relay checkout {2}the server has a newer version, edited by key ann/);
+    expect((await bob.run(["pull"])).said).toContain("~ relay checkout  changed on the server");
+    expect(await bob.run(["sync"])).toMatchObject({ code: 0 });
+    expect([await ann.textOf("checkout"), await ann.textOf("other")]).toEqual(["hotfix", "bob"]);
+  });
+
+  test("in a new clone, a no to replacing leaves an edit that relay pull then writes", async () => {
+    const cay = await Member.join("cay");
+    await ann.edit(receiver("checkout", "hotfix"));
+    expect(await cay.run(["sync"], false)).toMatchObject({ code: 3 });
+    expect((await cay.run(["pull"])).said).toContain("~ relay checkout  changed on the server");
+    expect(await cay.run(["sync"])).toMatchObject({ code: 0, told: "Nothing to do." });
+    expect(await ann.textOf("checkout")).toBe("hotfix");
+  });
+
   test("compares the items of the catalog too, and a field that a file leaves out is no difference", async () => {
     const catalog = (credits: number, title = "Free") => ({ ...NOTES, products: { book: { credits } }, plans: { free: { title }, pro: {} } });
     ann.catalog(catalog(1));

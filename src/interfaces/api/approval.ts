@@ -21,7 +21,7 @@ import {
   withdrawApproval,
 } from "../../operator/sync/approval.ts";
 import { readEnvironmentFiles, requirePlan } from "../../operator/sync/environment-files.ts";
-import { appliedView, type EntryView, type Files, findRefusal } from "../../operator/sync/plan.ts";
+import { appliedView, type EntryView, type Files, findRefusal, isChange } from "../../operator/sync/plan.ts";
 import { applyPlan } from "../../operator/sync/plan-apply.ts";
 import {
   type Environment,
@@ -197,7 +197,11 @@ export const approvalRoutes = [
         throw error;
       });
       // The plan is applied, and only this response contains the secrets, so a failed read must not lose them.
-      const notLive = await listNotLive(deps, target, done.entries).catch((error: unknown) => {
+      const notLive = await listNotLive(
+        deps,
+        target,
+        done.entries.filter((entry) => isChange(entry, row.replaceEdited)),
+      ).catch((error: unknown) => {
         deps.log.warn("The checklists of the applied relays were not read.", { error });
         return [];
       });
@@ -208,15 +212,14 @@ export const approvalRoutes = [
 
 /** The number of relays whose checklist is read after a plan was applied, because a plan can have hundreds of relays. */
 const MAX_CHECKLISTS = 5;
-const CARRIED: ReadonlySet<EntryView["state"]> = new Set(["created", "changed", "edited"]);
 
-/** Lists the relays that have an open step on their checklist, of the first ones that the plan created or changed. */
+/** Lists the relays that have an open step on their checklist, of the first ones among the changed entries. */
 async function listNotLive(
   { store, baseUrl }: HttpDeps,
   target: Environment,
   entries: readonly EntryView[],
 ): Promise<string[]> {
-  const carried = entries.filter(({ kind, state }) => kind === "relay" && CARRIED.has(state));
+  const carried = entries.filter(({ kind, state }) => kind === "relay" && state !== "deleted");
   const names: string[] = [];
   for (const { name } of carried.slice(0, MAX_CHECKLISTS)) {
     const relay = await store.read((tx) => findRelay(tx, target.id, name));

@@ -190,7 +190,9 @@ class PlanApplier {
       const { state, after } = entry;
       if (state === "deleted") await deleteSynced(this.#tx, environment.id, target);
       else if (state === "unchanged" || isChange(entry, this.#replacesEdited)) {
-        if (await matchesSynced(this.#tx, environment.id, target, after)) continue;
+        const isKnown =
+          state === "unchanged" && (await matchesSynced(this.#tx, environment.id, target, after));
+        if (isKnown) continue;
         await recordSynced(this.#tx, environment.id, target, after, nowMs, this.#files.commit);
       }
     }

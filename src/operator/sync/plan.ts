@@ -219,7 +219,12 @@ export async function readPlan(tx: Reader, environmentId: number, files: Files):
   }
   // Warnings also depend on items that no file names.
   const stands = await hashCatalog(tx, environmentId);
-  const sides = { environmentId, prune, entries, stands, stamp: source?.stamp ?? null };
+  // The texts of an entry name who changed an item. They do not change what the plan does, so an approval stays valid.
+  const compared = entries.map(({ kind, name, state, before, after, version }) => ({
+    ...{ kind, name, state },
+    ...{ before, after, version },
+  }));
+  const sides = { environmentId, prune, entries: compared, stands, stamp: source?.stamp ?? null };
   const id = new Bun.CryptoHasher("sha256").update(writeCanonicalJson(sides)).digest("hex");
   return { id: `pln_${id.slice(0, 40)}`, entries };
 }
@@ -276,7 +281,10 @@ async function compareItem(
   const isGone = before === null && seen?.has(target) === true;
   const deletion = isGone ? await findLastChange(tx, environmentId, target) : null;
   const compared = compareSides(before, after, seen, target, deletion !== null);
-  const state = compared !== "unknown" ? compared : isAsSynced ? "changed" : "edited";
+  // Git can bring the file of another person's sync, which this folder did not see at the server.
+  const isBrought = compared === "conflict" && before !== null && synced?.content === writeJson(after);
+  const known = isBrought ? "behind" : compared;
+  const state = known !== "unknown" ? known : isAsSynced ? "changed" : "edited";
   if (!isUnseen({ state })) return { state };
   const change = deletion ?? (await findLastChange(tx, environmentId, target));
   if (change === null) return { state };

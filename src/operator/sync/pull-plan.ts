@@ -130,7 +130,7 @@ export function planPull(
     seen.add(target);
     const here = items.get(target) ?? null;
     const isLost = lost[there.kind === "relay" ? "relay" : "catalog"];
-    const base = isLost ? undefined : memory.get(target);
+    const base = isLost ? undefined : findBase(here, there, memory.get(target));
     const entry = compareItem(there, here, there.content as JsonObject | null, base, serviceDir);
     if (entry !== null) entries.push({ ...entry, mark: there.mark });
   }
@@ -141,6 +141,17 @@ export function planPull(
   }
   followMovedDefault(entries, items);
   return entries;
+}
+
+/** Returns the last common content. It is the environment's last sync if the file has that content, for example after a `git pull`. */
+function findBase(
+  here: LocalItem | null,
+  { brought }: DeployedState,
+  base: Json | undefined,
+): Json | undefined {
+  if (here === null || brought === null) return base;
+  const content = brought.content as JsonObject | null;
+  return isEqual(here.resolve(content), content) ? content : base;
 }
 
 /** A file may leave out which plan is the default. The file must name the other plan where that changes. */

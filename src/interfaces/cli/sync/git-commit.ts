@@ -9,6 +9,7 @@ export async function findCommit(folder: string): Promise<string | null> {
   const head = await runGit(folder, ["rev-parse", "--verify", "--quiet", "HEAD"]);
   if (head === null || !COMMIT.test(head)) return null;
   const changes = await runGit(folder, ["status", "--porcelain", "--", "."]);
+  if (changes === null) return null;
   return changes === "" ? head : `${head}-dirty`;
 }
 

@@ -91,7 +91,7 @@ export async function decidePlan(
     world.tell(writeCodeLine(unasked.code, ["--url", remote.url], world));
     return refused;
   }
-  if (plan.changes > 0) await sides.requireReady(plan);
+  if (plan.changes + unseen.length > 0) await sides.requireReady(plan);
   if (isCheck) return end(plan.changes > 0 ? CHANGES_EXIT_CODE : 0, []);
   if (input.on("dry-run")) return end(0, []);
   const replacesUnseen = unseen.length > 0 && (await asksToReplace(unseen, sides, world));

@@ -24,7 +24,12 @@ export function formatPlanMarkdown(
   const differing = entries.filter(({ state }) => state !== "unchanged");
   const rejection = refusal ?? findRefusal(plan);
   const rows = differing.map((entry) => {
-    const said = [formatState(entry, sides, replaces, world), ...listRenamed(entry, entries, sides)];
+    const refused = entry.refusal === null ? [] : [`refused: ${entry.refusal.message}`];
+    const said = [
+      formatState(entry, sides, replaces, world),
+      ...refused,
+      ...listRenamed(entry, entries, sides),
+    ];
     return `| ${formatCode(SIGNS[entry.state])} | ${formatCode(nameThing(entry))} | ${said.map(escapeMarkdown).join("<br>")} |`;
   });
   const notes = [
