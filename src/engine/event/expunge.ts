@@ -177,7 +177,7 @@ export async function sweepEvent(tx: Writer, event: SweptEvent, targets: readonl
   for (const one of targets) {
     const { text } = one;
     const isBefore = event.seq <= one.eventSeq;
-    const isNamed = isBefore && event.createdAt >= text.namedSince;
+    const isNamed = isBefore && text.isNamedAt(event.createdAt);
     const isRedacted = isBefore && !text.isShared;
     if (text.personId !== event.personId && !names(event, text, isNamed || isRedacted)) continue;
     const payload = parseJson(event.payload);

@@ -51,6 +51,11 @@ export interface ErasureTarget {
    * Erasures of earlier versions have none.
    */
   namedSince?: number | null;
+  /**
+   * The time from which the erased person had the address, and the time at which they gave it up. An event of that time without a person means them,
+   * although the address is the namesake's now. null: only `namedSince` decides.
+   */
+  hadBetween?: readonly [from: number, until: number] | null;
   tokens: string[];
   /** The formatted actor who requested it. */
   by: string;
@@ -114,7 +119,7 @@ export async function erasePerson(
   return { status: person.status, namesake: addresses.at(-1)?.namesake ?? null };
 }
 
-type ErasedAddress = Required<Pick<ErasureTarget, "email" | "namesake" | "namedSince">>;
+type ErasedAddress = Required<Pick<ErasureTarget, "email" | "namesake" | "namedSince" | "hadBetween">>;
 
 /** Lists the former addresses of the person, the oldest first, and the current one. */
 async function listAddresses(tx: Reader, person: PersonRow): Promise<ErasedAddress[]> {
@@ -138,10 +143,15 @@ async function findNamesakeOf(
   const current =
     (await findNamesake(tx, { ...person, email })) ??
     (await findPersonByEmail(tx, person.environmentId, email));
-  if (current !== null && current.id !== person.id) return { email, namesake: current.id, namedSince: null };
+  const hadBetween = to === Infinity ? null : ([from, to] as const);
+  if (current !== null && current.id !== person.id)
+    return { email, namesake: current.id, namedSince: null, hadBetween };
   const former = await findFormerHolder(tx, person, email);
-  if (former === null) return { email, namesake: null, namedSince: 0 };
-  return { email, namesake: former.personId, namedSince: former.changedAt >= to ? null : from };
+  if (former === null) return { email, namesake: null, namedSince: 0, hadBetween: null };
+  const namesake = former.personId;
+  return former.changedAt >= to
+    ? { email, namesake, namedSince: null, hadBetween }
+    : { email, namesake, namedSince: from, hadBetween: null };
 }
 
 /** Reports whether the event arrived before the address that it names was erased. */

@@ -28,8 +28,8 @@ export class PiiMatcher {
   readonly personId: string;
   /** Another person has or had the address too. */
   readonly isShared: boolean;
-  /** The first arrival of an event without a person that means the erased person by the address. */
-  readonly namedSince: number;
+  readonly #namedSince: number;
+  readonly #hadBetween: ErasureTarget["hadBetween"];
   readonly #emailKey: string;
   readonly #tokens: ReadonlySet<string>;
   readonly #anywhere: RegExp;
@@ -37,11 +37,12 @@ export class PiiMatcher {
   readonly #everywhere: RegExp;
   readonly #isAscii: boolean;
 
-  constructor({ personId, email, namesake = null, namedSince, tokens }: ErasureTarget) {
+  constructor({ personId, email, namesake = null, namedSince, hadBetween, tokens }: ErasureTarget) {
     this.personId = personId;
     this.isShared = namesake !== null;
     const since = namedSince === undefined && !this.isShared ? 0 : namedSince;
-    this.namedSince = since ?? Infinity;
+    this.#namedSince = since ?? Infinity;
+    this.#hadBetween = hadBetween;
     this.#emailKey = toEmailKey(email);
     this.#tokens = new Set(tokens);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: it asks for exactly these.
@@ -51,6 +52,13 @@ export class PiiMatcher {
     this.#anywhere = new RegExp(address, "iu");
     this.#everywhere = new RegExp(address, "giu");
     this.#whole = new RegExp(LONGER_BEFORE + address + LONGER_AFTER, "giu");
+  }
+
+  /** Reports whether an event without a person that arrived then and names the address means the erased person. */
+  isNamedAt(arrivedAt: number): boolean {
+    if (arrivedAt >= this.#namedSince) return true;
+    const [from, until] = this.#hadBetween ?? [0, 0];
+    return arrivedAt >= from && arrivedAt < until;
   }
 
   /** Reports whether the text contains the address, possibly within a longer one. */
