@@ -37,6 +37,20 @@ async function readNeed(code: string) {
   return needs.find((one: { code: string }) => one.code === code);
 }
 
+async function addSender(): Promise<void> {
+  const domain = `INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment`;
+  await running.service.store.write("app", (tx) => tx.run(domain));
+}
+
+async function sendTestMail(): Promise<void> {
+  isBroken = false;
+  await running.clock.advance(1_000);
+  const owner = { email: "ada@example.com", passwordHash: null, nowMs: running.clock.now() };
+  await running.service.store.write("app", (tx) => createOwner(tx, owner));
+  const sent = await running.api("POST", "/mail/test", {});
+  expect(sent.body.email).toMatchObject({ state: "sent" });
+}
+
 async function setMail(): Promise<void> {
   const { version } = (await running.api("GET", "/settings")).body.settings;
   const { status, body } = await running.api("PUT", "/settings", { version, mail: { smtp: SMTP } });
@@ -45,8 +59,7 @@ async function setMail(): Promise<void> {
 
 /** Lets one event die after its last attempt and another wait for its retry, both because the mail server refuses the login. */
 async function loseMail(): Promise<void> {
-  const domain = `INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment`;
-  await running.service.store.write("app", (tx) => tx.run(domain));
+  await addSender();
   await saveRelay(running, GREET);
   await running.clock.advance(60 * MINUTE);
   await sendEvent(running, "a", ADA);
@@ -73,19 +86,15 @@ test("a dead mail is unknown after the mail server was changed, exists after the
   await running.clock.advance(6 * MINUTE);
   await running.drain();
   expect((await readNeed("relay_failed")).dead.cause).toMatchObject(stands);
-  isBroken = false;
-  await running.clock.advance(1_000);
-  const owner = { email: "ada@example.com", passwordHash: null, nowMs: running.clock.now() };
-  await running.service.store.write("app", (tx) => createOwner(tx, owner));
-  const sent = await running.api("POST", "/mail/test", {});
-  expect(sent.body.email).toMatchObject({ state: "sent" });
+  await sendTestMail();
   expect((await readNeed("relay_failed")).dead.cause).toMatchObject({
     stands: "unknown",
     message: said(`A test mail was sent at ${AT}\\. Replay one event to see\\.`),
   });
 });
 
-test("attempts that fail are unknown after the definition was changed, until one fails again", async () => {
+/** Lets every attempt of a relay that calls a URL fail. */
+async function breakCalls(): Promise<void> {
   await saveRelay(running, receiverDefinition({ map: { event_id: "id" }, actions: [CALL] }));
   caller.reply = () => BROKEN;
   await putEvents(running, ["a", "b", "c"]);
@@ -94,7 +103,28 @@ test("attempts that fail are unknown after the definition was changed, until one
     await running.clock.advance(5 * MINUTE);
     await running.drain();
   }
+  await running.clock.advance(1_000);
   expect(await readNeed("relay_failing")).toMatchObject({ doubt: null });
+}
+
+test("a test mail and a new receiver secret say nothing about failed calls, but a new signing secret does", async () => {
+  await breakCalls();
+  await addSender();
+  await setMail();
+  await sendTestMail();
+  expect(await readNeed("relay_failing")).toMatchObject({ doubt: null });
+  await editRelay(running, receiverDefinition({ map: { event_id: "id" }, actions: [{ ...CALL, url: "https://example.com/new" } as never] }));
+  await running.clock.advance(1_000);
+  const stored = await running.api("PUT", "/relays/orders/secret", { value: "TheNewOneOfTheSender0123456789ab", overlapSeconds: 0 });
+  expect(stored.status).toBe(200);
+  const doubt = async () => (await readNeed("relay_failing")).doubt.message;
+  expect(await doubt()).toStartWith("The definition of orders was changed at ");
+  await running.api("PUT", "/relays/orders/signing-secret");
+  expect(await doubt()).toStartWith("The signing secret of orders was changed at ");
+});
+
+test("attempts that fail are unknown after the definition was changed, until one fails again", async () => {
+  await breakCalls();
   await editRelay(running, receiverDefinition({ map: { event_id: "id" }, actions: [{ ...CALL, url: "https://example.com/new" } as never] }));
   const doubt = { stands: "unknown", message: said(`The definition of orders was changed at ${AT}\\. Retry one event to see\\.`) };
   expect((await readNeed("relay_failing")).doubt).toMatchObject(doubt);

@@ -84,6 +84,17 @@ const ROWS: readonly Row[] = [
     missing: { kind: "collection", name: "order", near: "orders" },
   },
   {
+    name: "a new version, and then a new receiver secret, which fails no event",
+    async stage() {
+      await saveRelay(running, define(WRITE));
+      await running.clock.advance(60 * MINUTE);
+      await editRelay(running, define({ ...WRITE, collection: "order" }));
+      await must("PUT", "/relays/orders/secret", { value: "TheNewOneOfTheSender0123456789ab", overlapSeconds: 86_400 });
+      await fail("a");
+    },
+    change: { kind: "definition", restores: 1 },
+  },
+  {
     name: "a new version an hour before",
     async stage() {
       await saveRelay(running, define(WRITE));
@@ -182,6 +193,17 @@ test("a relay that rejects every request names the change of its secret", async 
   expect(await readNeeds()).toMatchObject([
     { code: "relay_refusing", change: { kind: "secret", name: "orders", message: made("changed the secret of orders") } },
   ]);
+});
+
+test("a relay that never verified a request offers no earlier version", async () => {
+  await saveRelay(running, define(WRITE));
+  await editRelay(running, define({ ...WRITE, data: { order: "x" } }));
+  for (let call = 0; call < 5; call++) {
+    await running.clock.advance(5 * MINUTE);
+    await running.hook("orders", signedCall({ id: `x${call}` }, "another secret that is not the relay's"));
+  }
+  await running.clock.advance(2_000);
+  expect(await readNeeds()).toMatchObject([{ code: "never_verified", change: null }]);
 });
 
 test("failures that are retried name the new version too", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "../../src/base/page.ts";
 import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert } from "../../src/platform/audit/alert.ts";
-import { type AuditFilter, type AuditView, listAudit, SERVER_SCOPE, writeAudit } from "../../src/platform/audit/audit.ts";
+import { type AuditFilter, type AuditView, listAudit, listNewestChanges, SERVER_SCOPE, writeAudit } from "../../src/platform/audit/audit.ts";
 import type { AuditAction } from "../../src/platform/audit/audit-action.ts";
 import { clearProblem, clearProblemsOf, listOpenProblemsOfTarget, listProblems, raiseProblem } from "../../src/platform/audit/problem.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
@@ -84,6 +84,20 @@ describe("the audit", () => {
       expect(plan).not.toMatch(/TEMP B-TREE|Sort/);
     }
   });
+});
+
+test("a newer change of another section does not hide a change of the settings", async () => {
+  const { id } = await environment("local");
+  const change = { environmentId: id, by: "owner:ada", action: "settings.changed", target: "settings" } as const;
+  await store.write("app", async (tx) => {
+    await writeAudit(tx, { ...change, nowMs: 1, after: { processorSecret: "b1" } });
+    await writeAudit(tx, { ...change, nowMs: 2, after: { mail: { sends: true } } });
+  });
+  const find = async (mail: boolean, processor: boolean) => {
+    const period = { targets: ["settings"], actions: [change.action], sections: { mail, processor }, fromMs: 0, untilMs: 9 };
+    return (await store.read((tx) => listNewestChanges(tx, id, period))).map(({ at }) => at);
+  };
+  expect([await find(false, true), await find(true, false), await find(true, true)]).toEqual([[1], [2], [2]]);
 });
 
 describe("a problem", () => {

@@ -227,18 +227,26 @@ export interface TargetChange extends Pick<AuditRow, "at" | "actor" | "action" |
 
 /**
  * Finds the newest of certain actions on each target, and returns those made in the period, newest first. A change of the settings counts if it
- * changed the mail settings or the processor's secret.
+ * changed one of the sections: the mail settings or the processor's secret.
  */
 export async function listNewestChanges(
   tx: Reader,
   environmentId: number,
-  period: { targets: readonly string[]; actions: readonly AuditAction[]; fromMs: number; untilMs: number },
+  period: {
+    targets: readonly string[];
+    actions: readonly AuditAction[];
+    sections: { mail: boolean; processor: boolean };
+    fromMs: number;
+    untilMs: number;
+  },
 ): Promise<TargetChange[]> {
-  const { targets, actions, fromMs, untilMs } = period;
+  const { targets, actions, sections, fromMs, untilMs } = period;
   return await tx.all<TargetChange>(NEWEST_CHANGES, {
     environmentId,
     targets: JSON.stringify(targets),
     actions: JSON.stringify(actions),
+    mail: Number(sections.mail),
+    processor: Number(sections.processor),
     fromMs,
     untilMs,
   });
@@ -247,7 +255,7 @@ export async function listNewestChanges(
 const NEWEST_CHANGES = `SELECT audit.at AS at, audit.actor AS actor, audit.action AS action, audit.target AS target, ${ACTOR_NAME} AS actorName,
     audit.before ->> '$.version' AS versionBefore, audit.after ->> '$.mail' AS mail,
     audit.after ->> '$.processorSecret' AS processor
-  FROM (SELECT (SELECT max(seq) FROM (SELECT seq, action, CASE WHEN action = 'settings.changed' THEN instr(after, '"mail":') + instr(after, '"processorSecret":') ELSE 1 END AS told
+  FROM (SELECT (SELECT max(seq) FROM (SELECT seq, action, CASE WHEN action = 'settings.changed' THEN $mail * instr(after, '"mail":') + $processor * instr(after, '"processorSecret":') ELSE 1 END AS told
         FROM audit INDEXED BY audit_by_target WHERE environment_id = $environmentId AND target = wanted.value AND event_id IS NULL ORDER BY seq DESC LIMIT ${MAX_ROWS_EACH}) AS newest
       WHERE told > 0 AND action IN (SELECT value FROM json_each($actions))) AS seq FROM json_each($targets) AS wanted) AS found
   CROSS JOIN audit ON audit.seq = found.seq WHERE audit.at BETWEEN $fromMs AND $untilMs ORDER BY audit.at DESC, audit.seq DESC`;

@@ -9,17 +9,11 @@ import type { AuditAction } from "../../platform/audit/audit-action.ts";
 import { findRaisedAt } from "../../platform/audit/problem.ts";
 import { findLastFailedMailAt } from "../../platform/mail/email.ts";
 import type { Reader } from "../../store/port.ts";
-import { ACTIONS, type ChangeSource, listChanges } from "./recent-change.ts";
+import { type ChangeSource, concernsMail, findRelayOf, listActions, listChanges } from "./recent-change.ts";
 import { relayTarget } from "./relay.ts";
 import type { TroubleRows } from "./trouble-rows.ts";
 
-/** A deletion fixes nothing. */
-const NEWER_ACTIONS: readonly AuditAction[] = [
-  ...ACTIONS.filter((action) => !action.endsWith(".deleted")),
-  "collection.created",
-  "product.created",
-  "plan.created",
-];
+const CREATIONS: readonly AuditAction[] = ["collection.created", "product.created", "plan.created"];
 
 interface NewerChange {
   atMs: number;
@@ -56,6 +50,7 @@ export async function findChangeAfterFailure(
   const sources = FAILURES[code] ?? ["relay"];
   return findNewer(tx, rows, {
     sources,
+    code: "relay_failing",
     target,
     failedAt: Math.max(failedAt, streakEnd ?? 0),
     check,
@@ -93,17 +88,24 @@ export async function findChangeAfterProblem(
   const failedAt = await findLastFailedAt(tx, rows, { code, target });
   return failedAt === null
     ? null
-    : findNewer(tx, rows, { ...problem, target, failedAt: Math.max(failedAt, seenAt) });
+    : findNewer(tx, rows, { ...problem, code, target, failedAt: Math.max(failedAt, seenAt) });
 }
 
 async function findNewer(
   tx: Reader,
   rows: TroubleRows,
-  { sources, target, failedAt, check }: Problem & { target: string; failedAt: number },
+  { sources, code, target, failedAt, check }: Problem & { code: string; target: string; failedAt: number },
 ): Promise<NewerChange | null> {
-  const period = { actions: NEWER_ACTIONS, fromMs: failedAt + 1, untilMs: Number.MAX_SAFE_INTEGER };
-  const [change] = await listChanges(tx, rows.environmentId, { sources, target }, period);
-  const testedAt = sources.includes("mail") ? await rows.findTestMailAt(tx) : null;
+  const relay = await findRelayOf(tx, rows.environmentId, target);
+  // A deletion fixes nothing.
+  const fixes = listActions(code).filter((action) => !action.endsWith(".deleted"));
+  const period = {
+    actions: [...fixes, ...CREATIONS],
+    fromMs: failedAt + 1,
+    untilMs: Number.MAX_SAFE_INTEGER,
+  };
+  const [change] = await listChanges(tx, rows.environmentId, { sources, relay }, period);
+  const testedAt = concernsMail(sources, relay) ? await rows.findTestMailAt(tx) : null;
   if (testedAt !== null && testedAt > failedAt && testedAt >= (change?.at ?? 0))
     return { atMs: testedAt, message: `A test mail was sent at ${toIso(testedAt)}. ${check}` };
   if (change === undefined) return null;

@@ -66,7 +66,7 @@ const SOURCES: Partial<Record<ProblemCode | ResultCode, readonly ChangeSource[]>
   codes_unmailed: ["mail"],
 };
 
-export const ACTIONS = [
+const ACTIONS = [
   "relay.updated",
   "relay.secret_changed",
   "relay.signing_secret_changed",
@@ -81,6 +81,17 @@ export const ACTIONS = [
   "settings.changed",
   "sender_domain.changed",
 ] as const satisfies readonly AuditAction[];
+
+/** The codes whose trouble a change of a secret can cause or fix. */
+const CODES_OF_SECRET: Partial<Record<AuditAction, readonly string[]>> = {
+  "relay.secret_changed": ["relay_refusing", "never_verified", "secret_missing"],
+  "relay.signing_secret_changed": ["relay_failing", "relay_failed"],
+};
+
+/** Lists the changes that can cause or fix a trouble with this code. */
+export function listActions(code: string): AuditAction[] {
+  return ACTIONS.filter((action: AuditAction) => CODES_OF_SECRET[action]?.includes(code) ?? true);
+}
 
 /** The subject of a problem, an alert or an attention item. */
 export interface Trouble {
@@ -98,27 +109,28 @@ export async function findRecentChange(
   const sources = SOURCES[code as ProblemCode] ?? [];
   if (sources.length === 0) return null;
   const untilMs = await findBegin(tx, rows, { code, target, sinceMs });
-  const period = { actions: ACTIONS, fromMs: untilMs - WINDOW_MS, untilMs };
-  const changes = await listChanges(tx, rows.environmentId, { sources, target }, period);
+  // A relay that never verified a request has no version that worked.
+  const isUnproven = code === "never_verified";
+  const actions = listActions(code).filter((action) => !isUnproven || action !== "relay.updated");
+  const period = { actions, fromMs: untilMs - WINDOW_MS, untilMs };
+  const relay = await findRelayOf(tx, rows.environmentId, target);
+  const changes = await listChanges(tx, rows.environmentId, { sources, relay }, period);
   // A change of the relay or of an item that it names explains more than a change of the environment.
   const [change] = [...changes.filter((one) => !isOfEnvironment(one)), ...changes];
   return change === undefined ? null : viewChange(change);
 }
 
-/** Lists the newest change of each thing that can cause the trouble of this target, if it was made in the period, newest first. */
+/** Lists the newest change of each thing that can cause the trouble of this relay, if it was made in the period, newest first. */
 export async function listChanges(
   tx: Reader,
   environmentId: number,
-  { sources, target }: { sources: readonly ChangeSource[]; target: string },
+  { sources, relay }: { sources: readonly ChangeSource[]; relay: RelayRow | null },
   period: { actions: readonly AuditAction[]; fromMs: number; untilMs: number },
 ): Promise<TargetChange[]> {
-  const relay = await findRelayOf(tx, environmentId, target);
   const targets = await listChangeTargets(tx, environmentId, sources, relay);
   if (targets.length === 0) return [];
-  const changes = await listNewestChanges(tx, environmentId, { ...period, targets });
-  return changes.filter(
-    ({ target: changed, ...section }) => changed !== SETTINGS || isAbout(section, sources),
-  );
+  const sections = { mail: sources.includes("mail"), processor: sources.includes("processor") };
+  return await listNewestChanges(tx, environmentId, { ...period, targets, sections });
 }
 
 const RELAY_PREFIX = relayTarget("");
@@ -129,12 +141,10 @@ function isOfEnvironment({ target }: TargetChange): boolean {
   return target === SETTINGS || target.startsWith(DOMAIN);
 }
 
-/** Reports whether a change of the settings changed a section that can cause the trouble. */
-function isAbout(
-  { mail, processor }: Pick<TargetChange, "mail" | "processor">,
-  sources: readonly ChangeSource[],
-): boolean {
-  return (mail !== null && sources.includes("mail")) || (processor !== null && sources.includes("processor"));
+/** Reports whether mail can be part of the trouble: it has no relay, or its relay mails a person. */
+export function concernsMail(sources: readonly ChangeSource[], relay: RelayRow | null): boolean {
+  if (!sources.includes("mail")) return false;
+  return relay === null || relay.definition.actions.some(({ type }) => type === "email_person");
 }
 
 /** Lists the targets, in the form of the audit log, whose changes can cause the trouble. */
@@ -147,8 +157,7 @@ async function listChangeTargets(
   const targets: string[] = [];
   if (relay !== null && sources.includes("relay")) targets.push(relayTarget(relay.name));
   if (relay !== null && sources.includes("catalog")) targets.push(...listCatalogTargets(relay.definition));
-  const mails = relay === null || relay.definition.actions.some(({ type }) => type === "email_person");
-  if (sources.includes("mail") && mails) {
+  if (concernsMail(sources, relay)) {
     const domain = await findSenderDomain(tx, environmentId);
     targets.push(SETTINGS, ...(domain === null ? [] : [`${DOMAIN}${domain.domain}`]));
   }
