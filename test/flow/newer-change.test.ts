@@ -113,6 +113,7 @@ test("a test mail and a new receiver secret say nothing about failed calls, but 
   await setMail();
   await sendTestMail();
   expect(await readNeed("relay_failing")).toMatchObject({ doubt: null });
+  expect((await running.api("GET", "/problems")).body.items).toMatchObject([{ code: "relay_failing", hints: [] }]);
   await editRelay(running, receiverDefinition({ map: { event_id: "id" }, actions: [{ ...CALL, url: "https://example.com/new" } as never] }));
   await running.clock.advance(1_000);
   const stored = await running.api("PUT", "/relays/orders/secret", { value: "TheNewOneOfTheSender0123456789ab", overlapSeconds: 0 });
