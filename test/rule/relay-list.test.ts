@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { type PageRequest, readCursor } from "../../src/base/page.ts";
 import { listRelaysInOrder } from "../../src/insight/overview/relay-list.ts";
+import type { EnvironmentName } from "../../src/platform/account/environment.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
 import { relayTarget } from "../../src/rules/relay/relay.ts";
 import { pauseRelay } from "../../src/rules/relay/relay-save.ts";
@@ -25,7 +26,7 @@ async function addEvents(name: string, state: string, count: number): Promise<vo
   });
 }
 
-async function listPage(chosen: Chosen, request: PageRequest, from: Store = store, name: "development" | "production" = "development") {
+async function listPage(chosen: Chosen, request: PageRequest, from: Store = store, name: EnvironmentName = "development") {
   return await listRelaysInOrder(from, { ...(await kit.context(name)), clock }, chosen, request);
 }
 const list = async (chosen: Chosen) => (await listPage(chosen, { limit: 50, after: null })).items.map(({ name }) => name);
@@ -104,6 +105,29 @@ describe("the list of relays", () => {
       after = next === null ? null : readCursor(next);
     } while (after !== null);
     expect(names).toEqual(await list({ sort }));
+  });
+
+  test("with a text has each relay once, newest first, though one is created and one is deleted between two pages", async () => {
+    const { id: environmentOf } = await environment("local");
+    for (const name of ["one", "two", "three", "four"]) {
+      await clock.advance(1);
+      await kit.create(receiver(name, HOOKS), {}, "local");
+    }
+    const chosen: Chosen = { sort: "newest", search: "webhook" };
+    const read = (after: string | null) => listPage(chosen, { limit: 2, after }, store, "local");
+    const { items, next } = await read(null);
+    const after = readCursor(next ?? "");
+    await kit.create(receiver("five", HOOKS), {}, "local");
+    const second = await read(after);
+    await store.write("app", (tx) => tx.run("DELETE FROM relay WHERE environment_id = ?1 AND name IN ('five', 'four')", environmentOf));
+    const third = await read(after);
+    const names = [items, second.items, third.items].map((page) => page.map(({ name }) => name));
+    expect(names).toEqual([
+      ["four", "three"],
+      ["two", "one"],
+      ["two", "one"],
+    ]);
+    expect([second.next, third.next]).toEqual([null, null]);
   });
 });
 

@@ -3,7 +3,12 @@
  * others compare every relay, so they read all of them in steps, each with a fixed number of statements.
  */
 import { makePage, type Page, type PageRequest, readCursor } from "../../base/page.ts";
-import { listRelays, type RelayItem, type ViewContext } from "../../rules/relay/relay-view.ts";
+import {
+  listKeyedRelays,
+  listRelays,
+  type RelayItem,
+  type ViewContext,
+} from "../../rules/relay/relay-view.ts";
 import { readPage, yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Store } from "../../store/port.ts";
 import type { AttentionContext } from "./attention.ts";
@@ -41,12 +46,24 @@ export async function listRelaysInOrder(
     const { items, next } = await readPage(store, request, (tx, part) => listRelays(tx, view, part));
     return { items: await addHealth(store, context, items), next };
   }
-  const all = await addHealth(store, context, await readAll(store, view));
+  const first = sort === "newest" ? request.after : null;
+  const { relays, keys } = await readAll(store, view, first);
+  const all = await addHealth(store, context, relays);
   const wanted = search.toLowerCase();
-  const rows = all
-    .map((relay, position) => ({ relay, key: makeSortKey(sort, relay, position) }))
-    .filter(({ relay }) => state === undefined || hasState(relay, state))
-    .filter(({ relay }) => `${relay.name} ${relay.triggerInWords}`.toLowerCase().includes(wanted))
+  const matching = all
+    .filter((relay) => state === undefined || hasState(relay, state))
+    .filter(({ name, triggerInWords }) => `${name} ${triggerInWords}`.toLowerCase().includes(wanted));
+  if (sort === "newest") {
+    const part = matching.slice(0, request.limit + 1);
+    return makePage(
+      part,
+      request,
+      ({ name }) => keys.get(name) ?? "",
+      (relay) => relay,
+    );
+  }
+  const rows = matching
+    .map((relay) => ({ relay, key: makeSortKey(sort, relay) }))
     .filter(({ key }) => request.after === null || key > request.after)
     .sort((one, other) => (one.key < other.key ? -1 : 1));
   return makePage(
@@ -57,29 +74,37 @@ export async function listRelaysInOrder(
   );
 }
 
-/** Reads all relays, newest first. */
-async function readAll(store: Store, view: ViewContext): Promise<RelayItem[]> {
+/** Reads all relays after the key `first`, newest first, with the key of each by its name. */
+async function readAll(
+  store: Store,
+  view: ViewContext,
+  first: string | null,
+): Promise<{ relays: RelayItem[]; keys: ReadonlyMap<string, string> }> {
   const relays: RelayItem[] = [];
-  let after: string | null = null;
+  const keys = new Map<string, string>();
+  let after = first;
   do {
     const part: PageRequest = { limit: STEP, after };
-    const { items, next }: Page<RelayItem> = await store.read((tx) => listRelays(tx, view, part));
-    relays.push(...items);
-    after = next === null ? null : readCursor(next);
+    const page = await store.read((tx) => listKeyedRelays(tx, view, part));
+    relays.push(...page.items);
+    for (const [name, key] of page.keys) keys.set(name, key);
+    after = page.next === null ? null : readCursor(page.next);
     await yieldToEventLoop();
   } while (after !== null);
-  return relays;
+  return { relays, keys };
 }
 
 function hasState({ health, state }: ListedRelayView, wanted: HealthState): boolean {
   return health.state === wanted || (wanted === "paused" && state === "paused");
 }
 
-/** Returns a text by which relays sort. It is also the cursor, so a page begins after the last relay even if relays came or went. */
-function makeSortKey(sort: RelaySort, { name, health, last24h }: ListedRelayView, position: number): string {
+/**
+ * Returns a text by which relays sort. It is also the cursor, so a page begins after the last relay even if relays came or went. By `trouble` and
+ * `traffic`, a relay can move between pages, because its health and its events change.
+ */
+function makeSortKey(sort: Exclude<RelaySort, "newest">, { name, health, last24h }: ListedRelayView): string {
   const events = last24h.done + last24h.failed + last24h.dead + last24h.waiting;
   const traffic = pad(ABOVE_COUNTS - events);
-  if (sort === "newest") return pad(position);
   if (sort === "name") return name;
   return sort === "traffic" ? `${traffic} ${name}` : `${pad(rankOf(health))} ${traffic} ${name}`;
 }

@@ -6,7 +6,7 @@
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { DAY_MS } from "../../base/limit.ts";
-import type { Page, PageRequest } from "../../base/page.ts";
+import { makeNameKey, type Page, type PageRequest } from "../../base/page.ts";
 import { oneOf, savedFile, time, timeOrNull, warningView } from "../../base/schema.ts";
 import { type Environment, isLocalEnvironment } from "../../platform/account/environment.ts";
 import { listOpenProblemsOfTarget } from "../../platform/audit/problem.ts";
@@ -112,8 +112,19 @@ export async function listRelays(
   context: ViewContext,
   request: PageRequest,
 ): Promise<Page<RelayItem>> {
-  const { items, next } = await pageByName(tx, RELAY, "name", context.environment.id, request, (row) => row);
-  return { items: await showRows(tx, context, items), next };
+  const { items, next } = await listKeyedRelays(tx, context, request);
+  return { items, next };
+}
+
+/** Lists a page as `listRelays` does, with the cursor's key of each relay by its name. */
+export async function listKeyedRelays(
+  tx: Reader,
+  context: ViewContext,
+  request: PageRequest,
+): Promise<Page<RelayItem> & { keys: Map<string, string> }> {
+  const page = await pageByName(tx, RELAY, "name", context.environment.id, request, (row) => row);
+  const keys = new Map(page.items.map((row) => [row.name, makeNameKey(row)]));
+  return { items: await showRows(tx, context, page.items), next: page.next, keys };
 }
 
 /** Shows one relay in full. `openProblems` saves a query where they are known. */
