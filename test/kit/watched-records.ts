@@ -12,6 +12,7 @@ import { deleteRecord, type NewRecord, updateRecord, writeRecord } from "../../s
 import type { Origin } from "../../src/store/port.ts";
 import { RELAY_NAME } from "./event-sql.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
+import { PATIENCE_MS } from "./patience.ts";
 import { makeRelayKit, type RelayKit } from "./relay-kit.ts";
 import { settle } from "./virtual-clock.ts";
 
@@ -46,7 +47,6 @@ interface People {
   recipientId?: string;
 }
 
-const DRAIN_TURNS = 10;
 const NOTES = {
   name: "notes",
   kind: "private",
@@ -100,11 +100,13 @@ export async function openWatchedRecords(): Promise<WatchedRecords> {
     async remove(record, origin = "app") {
       await store.write(origin, (tx) => deleteRecord(tx, { ...at, recordId: record.id }));
     },
-    async drain(turns = DRAIN_TURNS) {
+    async drain(turns = Number.POSITIVE_INFINITY) {
+      const endsAtMs = performance.now() + PATIENCE_MS;
       for (let turn = 0; turn < turns; turn++) {
         capture?.wake();
         await settle(40);
         if (capture === null || (await opened.count("record_change")) === 0) return;
+        if (performance.now() > endsAtMs) throw new Error("Capture did not read every change.");
       }
     },
     fired: () => store.read(async (tx) => (await tx.all<FiredRow>(FIRED)).map((row) => ({ ...row, payload: parseJson(row.text) }))),
