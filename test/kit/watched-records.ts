@@ -47,6 +47,7 @@ interface People {
   recipientId?: string;
 }
 
+const MIN_TURNS = 10;
 const NOTES = {
   name: "notes",
   kind: "private",
@@ -106,7 +107,8 @@ export async function openWatchedRecords(): Promise<WatchedRecords> {
         capture?.wake();
         await settle(40);
         if (capture === null || (await opened.count("record_change")) === 0) return;
-        if (performance.now() > endsAtMs) throw new Error("Capture did not read every change.");
+        // A turn can take long on a busy machine, so there are always several.
+        if (turn >= MIN_TURNS && performance.now() > endsAtMs) throw new Error("Capture did not read every change.");
       }
     },
     fired: () => store.read(async (tx) => (await tx.all<FiredRow>(FIRED)).map((row) => ({ ...row, payload: parseJson(row.text) }))),
