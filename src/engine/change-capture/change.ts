@@ -7,7 +7,7 @@ import { type Json, type JsonObject, parseJson, writeJson } from "../../base/jso
 import { MAX_CHANGED_VALUE_BYTES, MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../../base/limit.ts";
 import { cutUtf8, utf8Bytes } from "../../base/text.ts";
 import type { Change, DataChangeTrigger } from "../../rules/trigger/data-change.ts";
-import { type RecordView, readStored, viewRecord } from "../../shop/records/record.ts";
+import { parseStored, type RecordView, readStored, viewRecord } from "../../shop/records/record.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../../store/table.ts";
 import { cutValue, makeWholePayload, type StoredPayload } from "../event/insert.ts";
@@ -90,11 +90,11 @@ export async function trimChanges(tx: Writer, seq: number): Promise<void> {
 }
 
 /**
- * Returns the record after the change, or the last version of a deleted record, as the API shows it. Throws where the data of a written record is
- * not JSON. A deleted record may hold any text.
+ * Returns the record after the change, or the last version of a deleted record, as the API shows it. Throws where the data of a written record
+ * cannot be read. A deleted record may hold any text.
  */
 export function viewAfter(row: ChangeRow): RecordView {
-  const data = row.change === "deleted" ? readStored(row.data) : (parseJson(row.data) as JsonObject);
+  const data = row.change === "deleted" ? readStored(row.data) : (parseStored(row.data) as JsonObject);
   return viewRecord({ ...row, id: row.recordId, data });
 }
 

@@ -29,13 +29,19 @@ const UNREADABLE = new WeakSet<JsonObject>();
 const MAX_READ_DEPTH = 500;
 const LONG_CHARS = 2 * MAX_READ_DEPTH;
 
+/** Parses a record's data. Throws for text that is not JSON, or that is nested too deeply to be serialized. */
+export function parseStored(text: string): Json {
+  const isDeep =
+    text.length > LONG_CHARS &&
+    measureJson(Buffer.from(text), { depth: MAX_READ_DEPTH, values: text.length }).depth > MAX_READ_DEPTH;
+  if (isDeep) throw new SyntaxError(`The record's data is nested deeper than ${MAX_READ_DEPTH} levels.`);
+  return parseJson(text);
+}
+
 /** Reads a record's data. Invalid data of another program reads as empty, so that it does not break other records. */
 export function readStored(text: string): JsonObject {
   try {
-    const isDeep =
-      text.length > LONG_CHARS &&
-      measureJson(Buffer.from(text), { depth: MAX_READ_DEPTH, values: text.length }).depth > MAX_READ_DEPTH;
-    const data = isDeep ? null : parseJson(text);
+    const data = parseStored(text);
     if (isJsonObject(data)) return data;
   } catch {}
   const data = {};
