@@ -212,7 +212,7 @@ test("a word finds a known sender and its recipe, which starts a relay with the 
   await page.getByText("GitLab: Paste Relay's secret into the webhook's field Secret token").waitFor();
   await page.getByRole("button", { name: "Create relay" }).click();
   await page.getByRole("link", { name: "I stored the secret: open relay" }).click();
-  await page.getByRole("link", { name: "Secrets" }).click();
+  await page.getByRole("link", { name: "Secrets", exact: true }).click();
   await page.getByRole("heading", { name: "At GitLab" }).waitFor();
   await running.api("DELETE", "/relays/gitlab", undefined, "local");
   await page.goto(at("relays/order-paid"));

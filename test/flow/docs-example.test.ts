@@ -1,6 +1,6 @@
 /** Runs every example of every documentation page: it checks definitions and catalogs, sends curl lines, and runs commands in order. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
@@ -290,6 +290,8 @@ describe("server commands with their folders below a temporary folder", () => {
     };
     mkdirSync(join(root, "mnt/backup"), { recursive: true });
     await run(["serve", "--base-url", "https://relay.example.com"]);
+    mkdirSync(join(root, "mnt/key"));
+    copyFileSync(join(dataDir, "master.key"), join(root, "mnt/key/master.key"));
     const shown = blocks.filter((one) => one.page === page && isServer(one));
     if (!shown.some(({ text }) => text.startsWith("relay backup /mnt/backup/relay.db"))) await run(["backup", "/mnt/backup/relay.db"]);
     for (const block of shown) for (const { words } of readShell(block.text, {})) await run(words.slice(1));
