@@ -68,7 +68,7 @@ export const wanted = {
       {
         maxItems: MAX_SEEN_ITEMS,
         description:
-          "what the folder last saw of the environment: the mark of each item's content, and whether the file differs from it. An item that changed there since is replaced only with replaceEdited. Without it, an item counts as known if it is as the last sync brought it.",
+          "what the folder last saw of the environment: the mark of each item's content, and whether the file differs from it. An item that changed there since is replaced only with replaceEdited. Without it, an item counts as known if it equals the content of the last sync.",
       },
     ),
   ),

@@ -109,7 +109,7 @@ export const entryView = Type.Object({
   state: Type.Unsafe<State>({
     ...oneOf(STATES),
     description:
-      "edited: it differs and is not as the last sync brought it; behind: the environment has a newer version than the folder saw, and the file has not changed; conflict: both changed. These three are replaced only where that is asked for; only_there: a relay without a file, which is kept; not_carried: a relay of the other environment that breaks a rule, or what that relay alone sells; the refusal says which",
+      "edited: the environment was edited since the last sync, and differs from the file; behind: the environment has a newer version than the folder saw, and the file has not changed; conflict: both changed. These three are replaced only where that is asked for; only_there: a relay without a file, which is kept; not_carried: a relay of the other environment that breaks a rule, or what that relay alone sells; the refusal says which",
   }),
   diff: Type.Array(
     Type.Object({

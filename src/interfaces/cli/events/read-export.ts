@@ -3,6 +3,7 @@
  * forms each provider gives its list.
  */
 import { isJsonObject, type Json, parseJson, writeJson } from "../../../base/json.ts";
+import { parsePath, readPath } from "../../../platform/template/template.ts";
 import type { ExportForm, Sender } from "../../../rules/senders/sender.ts";
 import { CommandFailure } from "../command.ts";
 
@@ -111,12 +112,9 @@ function isSet(value: Json | undefined): boolean {
 
 /** Returns the value at a dotted path, or the value itself without a path. Returns undefined where there is none. */
 function findValue(value: Json, path: string | undefined): Json | undefined {
-  let found: Json | undefined = value;
-  for (const name of path?.split(".") ?? []) {
-    if (!isJsonObject(found)) return undefined;
-    found = found[name];
-  }
-  return found;
+  if (path === undefined) return value;
+  const parsed = parsePath(path);
+  return parsed === null ? undefined : readPath(value, parsed);
 }
 
 /**
