@@ -184,6 +184,17 @@ for (const [road, env] of ROADS)
       expect((await events()).length).toBe(1);
     });
 
+    test("--from shows and audits the SHA-256 of the file, and not of the lines that it makes", async () => {
+      const list = pretty({ data: read([event(1)]), has_more: false });
+      const sha256 = new Bun.CryptoHasher("sha256").update(list).digest("hex");
+      const plan = await run(env(), list, "--from", "stripe", "--dry-run");
+      expect(plan.said).toContain(`(sha256 ${sha256.slice(0, 12)}…)`);
+      const done = await run(env(), list, "--from", "stripe", "--yes", "--json");
+      expect(JSON.parse(done.said)).toMatchObject({ imported: true, new: 1, sha256 });
+      const { items } = await api("GET", `/audit?action=events.imported&target=relay:${name}`);
+      expect(items.map(({ after }: { after: { file: string } }) => after.file)).toEqual([`sha256:${sha256}`]);
+    });
+
     test("--from keeps integers that a double cannot hold", async () => {
       const body = `{"id":"${name}-820982911946154567","type":"paid","text":820982911946154567}`;
       expect((await run(env(), `{"orders": [\n ${body}\n]}`, "--from", "shopify", "--yes")).code).toBe(0);

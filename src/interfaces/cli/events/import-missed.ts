@@ -60,9 +60,10 @@ export const importEvents: Command = {
   async run(input, world) {
     const from = input.choice("from", EXPORTERS);
     const read = await readInput(input, world);
+    const file = new Bun.CryptoHasher("sha256").update(read).digest("hex");
     const { bytes, hasMore } = from === null ? { bytes: read, hasMore: false } : await readExport(read, from);
     const code = await withApi(!input.on("dry-run") ? "write" : "read", input, world, (api) =>
-      carry(sendBatches(api, input, world), bytes, input, world),
+      carry(sendBatches(api, input, world), bytes, file, input, world),
     );
     if (!hasMore) return code;
     world.tell(
@@ -118,9 +119,14 @@ async function retryWhileBusy<Result>(work: () => Promise<Result>, { clock }: Wo
   }
 }
 
-/** Shows the plan, asks, and carries it out. Returns the exit code. */
-async function carry(send: Send, bytes: Uint8Array, input: Input, world: World): Promise<number> {
-  const file = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+/** Shows the plan, asks, and carries it out. `file` is the SHA-256 of the file, in hex. Returns the exit code. */
+async function carry(
+  send: Send,
+  bytes: Uint8Array,
+  file: string,
+  input: Input,
+  world: World,
+): Promise<number> {
   const plan = await passOver(send, bytes, { dryRun: true, file, version: null }, world);
   if (plan.counts.new + plan.counts.known === 0 && !input.given("from")) {
     const why = await explainDocument(bytes, input.first(), input.positionals[1] ?? "export.json");
