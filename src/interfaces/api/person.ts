@@ -96,8 +96,7 @@ function remove(tx: Writer, call: TokenCall, personId: string, token: string): P
   return removeTokenManually(tx, call.change, given(call, personId, token));
 }
 
-/** Returns the refusal for `find` or `email` with other filters, which would be ignored. */
-/** Returns true for a person with a purchase or live access, who did not pay under another address. */
+/** Reports whether the person has a purchase or live access. Such a person probably did not pay under another address. */
 async function hasHoldings({ store }: HttpDeps, person: PersonRow, nowMs: number): Promise<boolean> {
   const { environmentId, id: personId } = person;
   return await store.read(async (tx) => {
@@ -108,6 +107,7 @@ async function hasHoldings({ store }: HttpDeps, person: PersonRow, nowMs: number
   });
 }
 
+/** Returns the refusal for `find` or `email` with other filters, which would be ignored. */
 function refuseBeside(field: "find" | "email"): Refusal {
   const message = `\`${field}\` cannot be combined with q, email, find, status or access: leave those out, or leave ${field} out.`;
   return new Refusal("invalid_input", message, { problems: [{ field, message }] });
