@@ -303,7 +303,7 @@ async function eachAtOnce<One>(
 /** An alert, and the burst of the same alert that ended shortly before, whose last count no mail contained. */
 interface MailedAlert {
   alert: AlertRow;
-  /** The change shortly before the alert, and the names that were probably meant. */
+  /** The change after the last failure, or else the change shortly before the alert and the names that were probably meant. */
   hints: readonly string[];
   before: AlertRow | null;
 }
