@@ -8,6 +8,7 @@ import { listResolvedTimes } from "../../platform/audit/alert.ts";
 import { findMasterKey } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
 import { testMasterKey } from "../../rules/relay/master-key-proof.ts";
+import type { Trouble } from "../../rules/relay/recent-change.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { findHints } from "../../rules/relay/trouble-hint.ts";
 import { TroubleRows } from "../../rules/relay/trouble-rows.ts";
@@ -222,11 +223,12 @@ async function checkDead(tx: Reader): Promise<Finding> {
   );
 }
 
-/** Reads the hints of each trouble once: the change shortly before it began, and the names that were probably meant. */
-async function readHints(
-  tx: Reader,
-  troubles: readonly { environmentId: number; code: string; target: string; sinceMs: number }[],
-): Promise<string[]> {
+interface TroubleOfEnvironment extends Trouble {
+  environmentId: number;
+}
+
+/** Reads the hints of each trouble once. Troubles of one environment share their rows. */
+async function readHints(tx: Reader, troubles: readonly TroubleOfEnvironment[]): Promise<string[]> {
   const hints = new Set<string>();
   const known = new Map<number, TroubleRows>();
   for (const { environmentId, ...trouble } of troubles) {
@@ -238,13 +240,7 @@ async function readHints(
 }
 
 async function checkProblems(tx: Reader): Promise<Finding> {
-  const problems = await tx.all<{
-    environmentId: number;
-    code: string;
-    target: string;
-    sinceMs: number;
-    place: string;
-  }>(
+  const problems = await tx.all<TroubleOfEnvironment & { place: string }>(
     `SELECT environment_id AS environmentId, code, target, raised_at AS sinceMs, environment.app_id || '/' || environment.name AS place
      FROM problem JOIN environment ON environment.id = environment_id WHERE cleared_at IS NULL ORDER BY raised_at DESC`,
   );
