@@ -55,8 +55,7 @@ export function fillStore(file: string, { nowMs, share }: { nowMs: number; share
   insert(60_000, people, `${ID("per")}, 1 + (i % 2), 'p' || i || '@example.com', 'p' || i || '@example.com', 'active', '{}', 'test', NOW, NOW`);
   database.exec("UPDATE person SET environment_id = 1 WHERE id < 'per_000000000000000000000000000000ff'");
   database.exec(
-    `INSERT INTO person (id, environment_id, email, email_key, status, attributes, created_by, created_at, updated_at)
-     VALUES ('${PERSON_WITHOUT_HOLDINGS}', 1, 'p10-@example.com', 'p10-@example.com', 'active', '{}', 'test', ${nowMs}, ${nowMs})`,
+    `INSERT INTO ${people} VALUES ('${PERSON_WITHOUT_HOLDINGS}', 1, 'p10-@example.com', 'p10-@example.com', 'active', '{}', 'test', ${nowMs}, ${nowMs})`,
   );
   const domain = Array(6).fill("d".repeat(29)).join(".");
   const longAddress = `'${"a".repeat(58)}' || (900000 + i) || '@${domain}.test'`;
