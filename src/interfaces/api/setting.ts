@@ -26,7 +26,7 @@ export const settingRoutes = [
   environmentRoute({
     method: "GET",
     path: "/limits",
-    summary: "Shows how much of its limits the environment uses. Limits of a minute are not measured.",
+    summary: "Shows how much of its limits the environment uses. The list leaves out per-minute limits.",
     answer: Type.Object({ limits: Type.Array(limitUsageView) }),
     read: async (tx, { deps, environment, nowMs }) => ({
       limits: await measureLimits(tx, environment, deps.config.limits, nowMs),

@@ -215,7 +215,7 @@ function formatKeyRefusal({ dataDir, keyFile }: KeyRequest, found: boolean): str
   const what = found
     ? `The master.key in ${dataDir} does not open the secrets of this backup`
     : `${dataDir} has no master.key`;
-  return `${what}: copy ${remedy} there, or name it with --key <file>.`;
+  return `${what}: copy ${remedy} into ${dataDir}, or name it with --key <file>.`;
 }
 
 /** The endings of the files that SQLite keeps next to a database. */

@@ -12,7 +12,8 @@ const NEAR = 0.6;
 export const limitsList: Command = {
   words: ["limits", "list"],
   summary: "list how much of each limit is used",
-  details: "Limits of a minute are not measured. relay config shows the value and the source of every limit.",
+  details:
+    "The list leaves out per-minute limits. relay config shows the value and the source of every limit.",
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay limits list", "relay limits list --profile shop --json"],
   async run(input, world) {
