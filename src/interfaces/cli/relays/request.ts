@@ -20,12 +20,12 @@ async function readHeldAt(api: Api): Promise<string | null> {
   return (await api.request<{ settings: { heldAt: string | null } }>("GET", "/settings")).settings.heldAt;
 }
 
-/** The order and the filter of a list of relays. */
-interface RelayQuery {
+/** The order and the filter of a list of relays. An interface would not be assignable to the query of a request. */
+type RelayQuery = {
   sort: string | null;
   state: string | null;
   search: string | null;
-}
+};
 
 export async function listRelays(
   api: Api,
@@ -43,12 +43,11 @@ export async function listRelays(
 
 /** Lists the worst relays first where nothing is chosen. A server of an earlier version does not sort, so it lists the newest first. */
 async function listPage(api: Api, query: RelayQuery, limit: number): Promise<Page<ListedRelayView>> {
-  const chosen = { sort: query.sort, state: query.state, search: query.search };
   try {
-    return await api.list<ListedRelayView>("/relays", { ...chosen, sort: chosen.sort ?? "trouble" }, limit);
+    return await api.list<ListedRelayView>("/relays", { ...query, sort: query.sort ?? "trouble" }, limit);
   } catch (error) {
     const problems = error instanceof Refusal ? (error.extra.problems ?? []) : [];
-    const isDefault = Object.values(chosen).every((value) => value === null);
+    const isDefault = Object.values(query).every((value) => value === null);
     if (!isDefault || !problems.some(({ field }) => field === "sort")) throw error;
     return await api.list<ListedRelayView>("/relays", {}, limit);
   }
