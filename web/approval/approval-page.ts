@@ -4,7 +4,7 @@
  */
 import { useState } from "preact/hooks";
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
-import type { PlanResult } from "../../src/operator/sync/plan.ts";
+import type { PlanResult } from "../../src/operator/sync/plan-view.ts";
 import { sayCommit } from "../base/commit-words.ts";
 import { sayCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";

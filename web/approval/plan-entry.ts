@@ -1,6 +1,6 @@
 /** One entry of a plan: its outcome, its difference, its warnings, and what a captured request could do with it. */
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
-import type { EntryView } from "../../src/operator/sync/plan.ts";
+import type { EntryView } from "../../src/operator/sync/plan-view.ts";
 import { sayCount } from "../base/count-words.ts";
 import { type Json, writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";

@@ -4,7 +4,7 @@
  */
 import { useEffect, useState } from "preact/hooks";
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
-import type { PlanPreview } from "../../src/operator/sync/plan.ts";
+import type { PlanPreview } from "../../src/operator/sync/plan-view.ts";
 import { sayCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";

@@ -21,8 +21,9 @@ import {
   withdrawApproval,
 } from "../../operator/sync/approval.ts";
 import { readEnvironmentFiles, requirePlan } from "../../operator/sync/environment-files.ts";
-import { appliedView, type EntryView, type Files, findRefusal, isChange } from "../../operator/sync/plan.ts";
+import { type Files, findRefusal, isChange } from "../../operator/sync/plan.ts";
 import { applyPlan } from "../../operator/sync/plan-apply.ts";
+import { appliedView, type EntryView } from "../../operator/sync/plan-view.ts";
 import {
   type Environment,
   findEnvironmentById,

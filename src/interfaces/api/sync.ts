@@ -15,14 +15,9 @@ import { listOpenApprovals, rejectCapped, type SentFiles } from "../../operator/
 import { checkCatalog } from "../../operator/sync/catalog-file.ts";
 import { SYNC_ITEM_KINDS } from "../../operator/sync/deployed-state.ts";
 import { readEnvironmentFiles, requireSyncSize } from "../../operator/sync/environment-files.ts";
-import {
-  appliedView,
-  type EntryView,
-  type Files,
-  type PlanResult,
-  planView,
-} from "../../operator/sync/plan.ts";
+import type { Files } from "../../operator/sync/plan.ts";
 import { applyPlan, previewPlan } from "../../operator/sync/plan-apply.ts";
+import { appliedView, type EntryView, type PlanResult, planView } from "../../operator/sync/plan-view.ts";
 import { MAX_SEEN_ITEMS, type SeenItem } from "../../operator/sync/side-comparison.ts";
 import { syncTarget } from "../../operator/sync/synced.ts";
 import { type Environment, requireEnvironment } from "../../platform/account/environment.ts";

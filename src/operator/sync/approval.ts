@@ -22,7 +22,8 @@ import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
 import type { SyncItem } from "./deployed-state.ts";
-import { type Entry, entryView, isChange, type PlanResult } from "./plan.ts";
+import { type Entry, isChange } from "./plan.ts";
+import { entryView, type PlanResult } from "./plan-view.ts";
 import type { SeenItem } from "./side-comparison.ts";
 
 const STATES = ["pending", "approved", "done", "denied", "withdrawn", "void", "expired"] as const;

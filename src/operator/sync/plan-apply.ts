@@ -17,16 +17,8 @@ import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Store, Writer } from "../../store/port.ts";
 import { hashCatalog, type Item, listDetachments, listOffers, listResources } from "./catalog-item.ts";
 import { requirePlan } from "./environment-files.ts";
-import {
-  type Entry,
-  type Files,
-  isChange,
-  type Plan,
-  type PlanResult,
-  readPlan,
-  sellerOf,
-  viewEntry,
-} from "./plan.ts";
+import { type Entry, type Files, isChange, type Plan, readPlan, sellerOf, viewEntry } from "./plan.ts";
+import type { PlanResult } from "./plan-view.ts";
 import { addOptInWarning, listProductionWarnings } from "./production-warning.ts";
 import { listRemovedFieldWarnings } from "./removed-field.ts";
 import { deleteSynced, matchesSynced, recordSynced, syncTarget } from "./synced.ts";

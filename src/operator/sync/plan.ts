@@ -2,12 +2,9 @@
  * Finds what a set of files would change in an environment, item by item. The plan's id is a hash of both sides, so that exactly the plan
  * that was read is applied. This file only reads; plan-apply.ts finds what a save rejects.
  */
-import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
-import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { isJsonObject, type Json, writeCanonicalJson, writeJson } from "../../base/json.ts";
 import { listDifferences } from "../../base/json-diff.ts";
-import { oneOf, orNull, textOrNull, time, warningView } from "../../base/schema.ts";
 import type { Checked } from "../../rules/relay/definition.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { findRelay, RELAY, relayTarget, type SecretKind } from "../../rules/relay/relay.ts";
@@ -15,7 +12,8 @@ import { describeCapturedCall, widensUnsigned } from "../../rules/relay/unsigned
 import type { Reader } from "../../store/port.ts";
 import type { Catalog } from "./catalog-file.ts";
 import { hashCatalog, type Item, isEqual, listOffers, listResources } from "./catalog-item.ts";
-import { findLastChange } from "./deployed-state.ts";
+import { findLastChange, type SyncItem } from "./deployed-state.ts";
+import type { EntryView, PlanPreview } from "./plan-view.ts";
 import { compareSides, markOf, type SeenItems } from "./side-comparison.ts";
 import { findSynced, matchesSynced, syncTarget } from "./synced.ts";
 
@@ -47,140 +45,19 @@ interface Source {
 /** The most bytes of files in one sync, because one transaction saves everything and blocks the event loop. A relay is about 2 KB. */
 export const MAX_SYNC_BYTES = 256 * 1024;
 
-const KINDS = ["relay", "collection", "access", "product", "plan"] as const;
-const STATES = [
-  "created",
-  "changed",
-  "unchanged",
-  "edited",
-  "behind",
-  "conflict",
-  "only_there",
-  "deleted",
-  "not_carried",
-] as const;
-
-const refusalView = Type.Object({
-  code: Type.Unsafe<RefusalCode>(Type.String()),
-  message: Type.String(),
-  /** Only for a refusal that ends by itself. */
-  resetAt: Type.Optional(time),
-});
-
-/** The effect that a captured request can have through a relay with unsigned events, now and after the change. */
-const capturedCallView = Type.Object({
-  before: textOrNull,
-  after: textOrNull,
-  widens: Type.Boolean({ description: "whether it would be more than it is" }),
-});
-
-/** The last change of an item in the environment, which the folder has not seen. */
-const newerView = Type.Object(
-  {
-    at: time,
-    by: Type.String(),
-    byName: textOrNull,
-    how: oneOf(["synced", "edited", "deleted"]),
-    commit: textOrNull,
-  },
-  {
-    description:
-      "for edited, behind and conflict: who made or deleted the environment's version, and the commit of a sync",
-  },
-);
-
-/** A new relay whose definition is that of a synced relay without a file. */
-const renamedView = Type.Object(
-  {
-    from: Type.String(),
-    receiverUrl: textOrNull,
-    secret: orNull(oneOf(["new", "missing"])),
-    signingSecret: Type.Boolean(),
-  },
-  {
-    description:
-      "for a created relay: the earlier relay of the same definition, what the new one has instead, and which secrets it lacks",
-  },
-);
-
-export const entryView = Type.Object({
-  kind: oneOf(KINDS),
-  name: Type.String(),
-  state: Type.Unsafe<State>({
-    ...oneOf(STATES),
-    description:
-      "edited: the environment was edited since the last sync, and differs from the file; behind: the environment has a newer version than the folder saw, and the file has not changed; conflict: both changed. These three are replaced only where that is asked for; only_there: a relay without a file, which is kept; not_carried: a relay of the other environment that breaks a rule, or what that relay alone sells; the refusal says which",
-  }),
-  diff: Type.Array(
-    Type.Object({
-      field: Type.String(),
-      before: Type.Optional(Type.Unknown()),
-      after: Type.Optional(Type.Unknown()),
-    }),
-  ),
-  warnings: Type.Array(warningView),
-  refusal: orNull(refusalView),
-  capturedCall: orNull(capturedCallView),
-  /** Absent for an item that the plan replaces or creates without a question. */
-  newer: Type.Optional(newerView),
-  renamed: Type.Optional(renamedView),
-  waitingEvents: Type.Optional(
-    Type.Integer({
-      description: "for a relay that is deleted: its events that wait and fail with it, at most 10,000",
-    }),
-  ),
-  content: Type.Optional(
-    Type.Unknown({
-      description: "a plan of the catalog with the fields that its file leaves out, after the change",
-    }),
-  ),
-});
-export type EntryView = Static<typeof entryView>;
-type State = (typeof STATES)[number];
-
-const planned = {
-  plan: Type.String({ description: "the plan's name: of both sides as they were read" }),
-  changes: Type.Integer({ description: "things that are created, changed or deleted" }),
-  entries: Type.Array(entryView),
-  warnings: Type.Array(warningView),
-};
-
-export const planView = Type.Object({
-  ...planned,
-  refusal: orNull(refusalView),
-});
-
-export const appliedView = Type.Object({
-  ...planned,
-  secrets: Type.Array(
-    Type.Object({
-      relay: Type.String(),
-      receiverSecret: Type.Optional(Type.String()),
-      signingSecret: Type.Optional(Type.String()),
-    }),
-  ),
-  /** The relays that have an open step on their checklist, of the first 5 that this plan created or changed in production; absent for other environments. */
-  notLive: Type.Optional(Type.Array(Type.String())),
-});
-
-export type PlanPreview = Static<typeof planView>;
-
-/** The changes that were applied, or would be. `warnings` are of other relays, which the catalog's changes broke. */
-export type PlanResult = Static<typeof appliedView>;
-
 /** One item of either side. */
 export type Entry = {
-  kind: (typeof KINDS)[number];
+  kind: SyncItem["kind"];
   name: string;
-  state: State;
+  state: EntryView["state"];
   /** The current content and what the files make of it, as a file writes it. It is null for nothing. */
   before: Json;
   after: Json;
   /** The version of an existing relay. */
   version: number | null;
-  newer?: Static<typeof newerView>;
+  newer?: NonNullable<EntryView["newer"]>;
   /** The synced relay without a file that has the same definition under another name. */
-  renamed?: Omit<Static<typeof renamedView>, "receiverUrl"> & { isReceiver: boolean };
+  renamed?: Omit<NonNullable<EntryView["renamed"]>, "receiverUrl"> & { isReceiver: boolean };
 };
 
 export interface Plan {
@@ -220,10 +97,7 @@ export async function readPlan(tx: Reader, environmentId: number, files: Files):
   // Warnings also depend on items that no file names.
   const stands = await hashCatalog(tx, environmentId);
   // The texts of an entry name who changed an item. They do not change what the plan does, so an approval stays valid.
-  const compared = entries.map(({ kind, name, state, before, after, version }) => ({
-    ...{ kind, name, state },
-    ...{ before, after, version },
-  }));
+  const compared = entries.map(({ newer: _newer, renamed: _renamed, ...entry }) => entry);
   const sides = { environmentId, prune, entries: compared, stands, stamp: source?.stamp ?? null };
   const id = new Bun.CryptoHasher("sha256").update(writeCanonicalJson(sides)).digest("hex");
   return { id: `pln_${id.slice(0, 40)}`, entries };
@@ -371,7 +245,7 @@ export function viewEntry(
   warnings: EntryView["warnings"],
   refusal: EntryView["refusal"],
 ): EntryView {
-  const { kind, name, state, before, after, newer, renamed } = entry;
+  const { kind, name, state, before, after, newer } = entry;
   const differs = before !== null && (state === "changed" || isUnseen(entry));
   const diff = differs ? listDifferences(before, after) : [];
   return {
@@ -383,18 +257,15 @@ export function viewEntry(
     refusal,
     capturedCall: viewCapturedCall(entry),
     ...(newer === undefined ? {} : { newer }),
-    ...(renamed === undefined
-      ? {}
-      : {
-          renamed: {
-            from: renamed.from,
-            receiverUrl: renamed.isReceiver ? urlOf(name) : null,
-            secret: renamed.secret,
-            signingSecret: renamed.signingSecret,
-          },
-        }),
+    ...viewRenamed(entry, urlOf),
     ...(kind === "plan" ? { content: after } : {}),
   };
+}
+
+function viewRenamed({ name, renamed }: Entry, urlOf: (name: string) => string): Pick<EntryView, "renamed"> {
+  if (renamed === undefined) return {};
+  const { from, isReceiver, secret, signingSecret } = renamed;
+  return { renamed: { from, receiverUrl: isReceiver ? urlOf(name) : null, secret, signingSecret } };
 }
 
 function viewCapturedCall({ kind, state, before, after }: Entry): EntryView["capturedCall"] {

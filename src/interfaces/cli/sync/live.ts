@@ -12,7 +12,7 @@ import { MINUTE_MS } from "../../../base/limit.ts";
 import { Refusal } from "../../../base/refusal.ts";
 import { plain } from "../../../base/text.ts";
 import type { ApprovalView } from "../../../operator/sync/approval.ts";
-import type { PlanPreview, PlanResult } from "../../../operator/sync/plan.ts";
+import type { PlanPreview, PlanResult } from "../../../operator/sync/plan-view.ts";
 import { readLocalSecrets } from "../../../platform/secret/local-secrets.ts";
 import { findProfileOf, type Profile } from "../api/profile.ts";
 import { askServer, type Remote } from "../api/remote.ts";

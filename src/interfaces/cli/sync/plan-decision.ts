@@ -3,13 +3,8 @@ import type { RefusalCode } from "../../../base/code/refusal-code.ts";
 import { writeJson } from "../../../base/json.ts";
 import { Refusal } from "../../../base/refusal.ts";
 import { plain } from "../../../base/text.ts";
-import {
-  type EntryView,
-  findRefusal,
-  isUnseen,
-  type PlanPreview,
-  type PlanResult,
-} from "../../../operator/sync/plan.ts";
+import { findRefusal, isUnseen } from "../../../operator/sync/plan.ts";
+import type { EntryView, PlanPreview, PlanResult } from "../../../operator/sync/plan-view.ts";
 import { SECRETS_FILE, setServerSecrets } from "../../../platform/secret/local-secrets.ts";
 import type { Remote } from "../api/remote.ts";
 import { CommandFailure, type Input, type Option } from "../command.ts";

@@ -3,7 +3,8 @@
  * images and mentions.
  */
 import { plain } from "../../../base/text.ts";
-import { type EntryView, findRefusal, type PlanPreview } from "../../../operator/sync/plan.ts";
+import { findRefusal } from "../../../operator/sync/plan.ts";
+import type { EntryView, PlanPreview } from "../../../operator/sync/plan-view.ts";
 import type { World } from "../io.ts";
 import { count, nameThing, showValue } from "./plan-lines.ts";
 import { formatState, listRenamed, SIGNS, type Sides } from "./plan-text.ts";

@@ -1,6 +1,7 @@
 /** Describes a plan in words: each item with its state, who changed it on the server, and what a rename changes. */
 import { plain } from "../../../base/text.ts";
-import { type EntryView, isUnseen, type PlanPreview } from "../../../operator/sync/plan.ts";
+import { isUnseen } from "../../../operator/sync/plan.ts";
+import type { EntryView, PlanPreview } from "../../../operator/sync/plan-view.ts";
 import type { World } from "../io.ts";
 import { sayTimes } from "../terminal/time-text.ts";
 import {

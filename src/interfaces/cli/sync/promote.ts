@@ -1,6 +1,6 @@
 /** Carries a server's development environment into production after an owner approves it (`relay promote`). */
 
-import type { PlanPreview } from "../../../operator/sync/plan.ts";
+import type { PlanPreview } from "../../../operator/sync/plan-view.ts";
 import { requireServer } from "../api/connect.ts";
 import { TARGET } from "../api/target.ts";
 import type { Command } from "../command.ts";

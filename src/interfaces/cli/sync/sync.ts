@@ -12,7 +12,8 @@ import { listDefinitionFiles, relaysFolder } from "../../../operator/sync/defini
 import { checkFiles } from "../../../operator/sync/file-set.ts";
 import { readJsonFile } from "../../../operator/sync/json-file.ts";
 import { readMergeBase, writeMergeBase } from "../../../operator/sync/merge-base.ts";
-import { type EntryView, isChange, type PlanPreview, type PlanResult } from "../../../operator/sync/plan.ts";
+import { isChange } from "../../../operator/sync/plan.ts";
+import type { EntryView, PlanPreview, PlanResult } from "../../../operator/sync/plan-view.ts";
 import { formatPath } from "../../../operator/sync/pull-write.ts";
 import { listSeen, MAX_SEEN_ITEMS, type ReadFileItem } from "../../../operator/sync/side-comparison.ts";
 import { syncTarget } from "../../../operator/sync/synced.ts";
