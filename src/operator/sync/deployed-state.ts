@@ -140,7 +140,8 @@ async function findContent(
   return ((await findRelay(tx, environmentId, name))?.definition ?? null) as JsonObject | null;
 }
 
-function parseTarget(target: string): SyncItem {
+/** Parses the target of an item, such as `relay:checkout`. */
+export function parseTarget(target: string): SyncItem {
   const at = target.indexOf(":");
   return { kind: target.slice(0, at) as SyncItemKind, name: target.slice(at + 1) };
 }

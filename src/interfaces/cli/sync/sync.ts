@@ -9,6 +9,7 @@ import { plain } from "../../../base/text.ts";
 import { catalogPath } from "../../../operator/sync/catalog-file.ts";
 import { listItems } from "../../../operator/sync/catalog-file-edit.ts";
 import { listDefinitionFiles, relaysFolder } from "../../../operator/sync/definition-file.ts";
+import { parseTarget } from "../../../operator/sync/deployed-state.ts";
 import { checkFiles } from "../../../operator/sync/file-set.ts";
 import { readJsonFile } from "../../../operator/sync/json-file.ts";
 import { readMergeBase, writeMergeBase } from "../../../operator/sync/merge-base.ts";
@@ -245,10 +246,7 @@ async function describeFolder(serviceDir: string, place: string, files: Sent, wo
   const memory = await readMergeBase(serviceDir, place);
   const seen = listSeen(memory, listFileItems(files));
   const isKnown = memory.size > 0 && seen.size <= MAX_SEEN_ITEMS;
-  const base = [...seen].map(([target, one]) => {
-    const at = target.indexOf(":");
-    return { kind: target.slice(0, at), name: target.slice(at + 1), ...one };
-  });
+  const base = [...seen].map(([target, one]) => ({ ...parseTarget(target), ...one }));
   const commit = await world.findCommit(serviceDir);
   return { ...(isKnown ? { base } : {}), ...(commit === null ? {} : { commit }) };
 }
