@@ -83,7 +83,7 @@ export const sync: Command = {
     if (!isLive && remote.environment === "production")
       throw new CommandFailure(
         "approval_needed",
-        "The key is of production, which accepts no change without an owner's approval: add --live, which requests one.",
+        "This key is for production. An owner must approve each change of production: add --live to request an approval.",
       );
     if (!isLive)
       return await waitForTurn(input, world, () => syncDevelopment(remote, serviceDir, input, world));
