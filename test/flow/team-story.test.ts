@@ -273,10 +273,25 @@ describe("both sides changed", () => {
     expect((await ann.run(["pull"])).code).toBe(3);
     const kept = await ann.run(["sync"], false);
     expect([kept.code, kept.asked]).toEqual([3, ["Replace the server's newer version (relay checkout) with the files?"]]);
-    expect(kept.told).toContain("Not replaced: relay checkout. The server keeps its version: relay pull writes it to the files.");
+    expect(kept.told).toContain("Not replaced: relay checkout. The server keeps its version: relay pull --theirs writes it to the files.");
     expect([await ann.textOf("checkout"), await ann.textOf("new")]).toEqual(["bob", "x"]);
     expect((await ann.run(["sync"], true)).code).toBe(0);
     expect(await ann.textOf("checkout")).toBe("ann");
+  });
+
+  test("after a no, names the pull that deletes from the files what the server deleted", async () => {
+    rmSync(bob.file("other"));
+    expect((await bob.run(["sync", "--prune"])).code).toBe(0);
+    ann.write(receiver("other", "ann"));
+    const kept = await ann.run(["sync"], false);
+    expect([kept.code, kept.told]).toEqual([
+      3,
+      "Not created: relay other. The server does not have it: relay pull --prune --theirs deletes it from the files.",
+    ]);
+    expect((await ann.run(["pull", "--prune"])).code).toBe(3);
+    expect((await ann.run(["pull", "--prune", "--theirs", "--yes"])).code).toBe(0);
+    expect(existsSync(ann.file("other"))).toBe(false);
+    expect(await ann.run(["sync"])).toMatchObject({ code: 0, told: "Nothing to do." });
   });
 
   test("of a relay that both created is a conflict", async () => {

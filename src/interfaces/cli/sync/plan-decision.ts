@@ -11,7 +11,7 @@ import { CommandFailure, type Input, type Option } from "../command.ts";
 import type { World } from "../io.ts";
 import { toRefusalCode, writeCodeLine } from "../refusal-text.ts";
 import { formatPlanMarkdown } from "./plan-markdown.ts";
-import { formatNames, isDeleted, printPlan, type Sides } from "./plan-text.ts";
+import { formatNames, formatPull, isDeleted, printPlan, type Sides } from "./plan-text.ts";
 
 export const DRY_RUN: Option = { name: "dry-run", help: "show the plan and change nothing" };
 export const REPLACE: Option = {
@@ -46,7 +46,7 @@ export interface Decided {
 type Planned = Readonly<Record<string, unknown>>;
 
 /** The exit code if the user kept what the server has. */
-export const LEFT_EXIT_CODE = 3;
+const LEFT_EXIT_CODE = 3;
 
 /**
  * Reads and shows the plan. There is nothing to carry out after a refusal, without a difference, and in a dry run. It refuses to replace what
@@ -93,10 +93,8 @@ export async function decidePlan(
   const left = replacesUnseen ? [] : unseen;
   if (plan.changes + (replacesUnseen ? unseen.length : 0) > 0)
     return { plan, sent, code: null, replaceEdited: replaces || replacesUnseen, left };
-  const done = end(left.length > 0 ? LEFT_EXIT_CODE : 0, left);
   if (left.length === 0) world.tell("Nothing to do.");
-  tellLeft(left, sides.pull, world);
-  return done;
+  return end(tellLeft(left, sides.pull, world), left);
 }
 
 /** Requests the plan. A server of an earlier version knows no `base` and no `commit`, and compares with its own last sync. */
@@ -119,12 +117,22 @@ async function requestPlan(
   }
 }
 
-/** Reports the items that the user did not want to replace. */
-export function tellLeft(left: readonly EntryView[], pull: string, world: World): void {
-  if (left.length === 0) return;
-  world.tell(
-    `Not replaced: ${formatNames(left)}. The server keeps its version: ${pull} writes it to the files.`,
-  );
+/** Reports the items that the user did not want to replace. Returns the exit code. */
+export function tellLeft(left: readonly EntryView[], pull: string, world: World): number {
+  if (left.length === 0) return 0;
+  const deleted = left.filter(isDeleted);
+  const kept = left.filter((entry) => !isDeleted(entry));
+  if (kept.length > 0)
+    world.tell(
+      `Not replaced: ${formatNames(kept)}. The server keeps its version: ${formatPull(pull, kept)} writes it to the files.`,
+    );
+  if (deleted.length > 0) {
+    const them = deleted.length === 1 ? "it" : "them";
+    world.tell(
+      `Not created: ${formatNames(deleted)}. The server does not have ${them}: ${formatPull(pull, deleted)} deletes ${them} from the files.`,
+    );
+  }
+  return LEFT_EXIT_CODE;
 }
 
 /**
@@ -141,8 +149,7 @@ function rejectUnasked(
     ? "newer_on_server"
     : "edited_in_dashboard";
   if (behind.length > 0) {
-    const way = behind.some(isDeleted) ? pull.replace("relay pull", "relay pull --prune") : pull;
-    const message = `The server has a newer version${into} of ${formatNames(behind)}, and the file has not changed. Nothing was changed: run ${way} first. To replace the server's version with ${source}, add --yes.`;
+    const message = `The server has a newer version${into} of ${formatNames(behind)}, and the file has not changed. Nothing was changed: run ${formatPull(pull, behind)} first. To replace the server's version with ${source}, add --yes.`;
     return { code, message };
   }
   if (unseen.length === 0 || mayAsk) return null;

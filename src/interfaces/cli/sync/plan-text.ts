@@ -37,6 +37,16 @@ export function isDeleted({ newer }: EntryView): boolean {
   return newer?.how === "deleted";
 }
 
+/**
+ * Formats the command that brings the server's version into the files. A deletion comes only with --prune, and an item that changed on both sides
+ * only with --theirs.
+ */
+export function formatPull(pull: string, entries: readonly EntryView[]): string {
+  const prune = entries.some(isDeleted) ? " --prune" : "";
+  const theirs = entries.some(({ state }) => state === "conflict") ? " --theirs" : "";
+  return pull.replace("relay pull", `relay pull${prune}${theirs}`);
+}
+
 export const SIGNS: Readonly<Record<EntryView["state"], Sign>> = {
   created: "+",
   changed: "~",
@@ -69,8 +79,7 @@ export function formatState(entry: EntryView, { pull }: Sides, replaces: boolean
   if (newer === undefined || state === "edited") return `${words}${replaced}`;
   const said = `${words}, ${formatNewer(newer, world)}`;
   if (state !== "behind") return `${said}${replaced}`;
-  const way = isDeleted(entry) ? pull.replace("relay pull", "relay pull --prune") : pull;
-  return `${said}; this file has not changed${replaces ? replaced : `: run ${way} first`}`;
+  return `${said}; this file has not changed${replaces ? replaced : `: run ${formatPull(pull, [entry])} first`}`;
 }
 
 /** Lists for a renamed relay what the new one has instead, because its provider still calls the earlier one. */

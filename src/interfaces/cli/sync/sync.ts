@@ -33,7 +33,6 @@ import {
   DRY_RUN,
   decidePlan,
   keepSecrets,
-  LEFT_EXIT_CODE,
   placeOf,
   REPLACE,
   tellLeft,
@@ -129,8 +128,7 @@ async function syncDevelopment(
     world.say(writeJson({ ...done, refusal: null, applied: true, secretsOf: made }, 2));
   }
   world.tell(`${count(done.changes, "change")} made in ${plain(place)}.`);
-  tellLeft(left, sides.pull, world);
-  return left.length > 0 ? LEFT_EXIT_CODE : 0;
+  return tellLeft(left, sides.pull, world);
 }
 
 function changesNothing(input: Input): boolean {
@@ -169,8 +167,7 @@ async function syncLive(remote: Remote, serviceDir: string, input: Input, world:
   const done = await carryLive(remote, change, input, world);
   if (typeof done === "number") return done;
   await rememberSynced(done.entries, files, serviceDir, place, isSynced(decided.replaceEdited));
-  tellLeft(decided.left, sides.pull, world);
-  return decided.left.length > 0 ? LEFT_EXIT_CODE : 0;
+  return tellLeft(decided.left, sides.pull, world);
 }
 
 interface Sent {
