@@ -13,7 +13,7 @@ export async function findCommit(folder: string): Promise<string | null> {
   return changes === "" ? head : `${head}-dirty`;
 }
 
-/** Runs git and returns its output. Returns null if git fails or does not exist. It starts no fsmonitor program, which the repository's settings can name. */
+/** Runs git and returns its output. Returns null if git fails or does not exist. It does not start the file watcher that the settings of the repository can name. */
 async function runGit(folder: string, words: readonly string[]): Promise<string | null> {
   try {
     const git = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", folder, ...words];
