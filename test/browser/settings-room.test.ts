@@ -77,7 +77,7 @@ test("limits show how much of them the environment uses, and Home names a limit 
   await page.goto(at(""));
   await page.getByRole("heading", { name: "Home" }).waitFor();
   await page.getByText("Nothing has happened yet").waitFor();
-  expect(await page.getByText("Limits that are nearly used").count()).toBe(0);
+  expect(await page.getByText("This environment has used 60 % or more of these limits:").count()).toBe(0);
   expect((await create("daily-11")).status).toBe(201);
   await page.reload();
   await page.getByText("12 of 20 (60 %): Relays of an environment.").waitFor();

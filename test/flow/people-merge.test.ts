@@ -22,7 +22,7 @@ const has = async (person: string) => {
   const { access, credits } = (await running.api("GET", `/persons/${person}`)).body;
   return [access.grants.length, credits];
 };
-const PLAN = `Moves 1 purchase, 5 credits from ${OLD} to ${NEW}. ${OLD} keeps the timeline and has no access then. A later payment that names ${OLD} goes to ${OLD} again: change the address at the provider, or merge again.`;
+const PLAN = `Moves 1 purchase, 5 credits from ${OLD} to ${NEW}. After the merge, ${OLD} keeps the timeline and has no access. A later payment that names ${OLD} goes to ${OLD} again: change the address at the provider, or merge again.`;
 
 describe.each(COMMAND_PLACES)("%s", (place) => {
   const run = (line: string, more = {}) => runAt(place, running, ["people", ...line.split(" ")], "", more);

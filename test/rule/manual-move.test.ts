@@ -135,7 +135,7 @@ describe("a product", () => {
     const ref = newRef();
     await fulfil(from, ref);
     await spend(from, 30);
-    expect((await plan(ref, to)).message).toContain("Of its credits, 70 move; 30 were spent and stay so.");
+    expect((await plan(ref, to)).message).toContain("70 of its credits move. 30 credits are spent and do not move.");
     for (const person of [to, from, to, from]) await move(ref, person);
     expect(await state(from, to)).toEqual([{ ...A_LAMP, credits: 70 }, NONE]);
     await refund(ref);

@@ -58,6 +58,6 @@ function RetryNow({
     if (done > 0) tellDone(`Retrying ${sayCount(done, "event")} now. The results appear in the list.`);
     for (const refusal of new Set(refusals)) tellFailed(refusal);
   };
-  return html`<button type="button" class=${isPrimary ? "primary" : ""} disabled=${isSending} title="It counts as one of the seven attempts" onClick=${() => void retry()}>
+  return html`<button type="button" class=${isPrimary ? "primary" : ""} disabled=${isSending} title="A retry counts as one of the seven attempts" onClick=${() => void retry()}>
     <${Icon} name="play" size=${14} />${isSending ? "Retrying…" : `Retry ${sayCount(waiting.length, "event")} now`}</button>`;
 }

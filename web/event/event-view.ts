@@ -139,7 +139,7 @@ function TryNow({ place, id, onEvent }: { place: Place; id: string; onEvent: (ev
     });
     if (sent !== null) onEvent(sent.answer.event);
   };
-  return html`<button type="button" disabled=${isSending} title="It counts as one of the seven attempts" onClick=${() => void tryIt()}>
+  return html`<button type="button" disabled=${isSending} title="A retry counts as one of the seven attempts" onClick=${() => void tryIt()}>
     <${Icon} name="play" size=${14} />${isSending ? "Retrying…" : "Retry now"}</button>`;
 }
 

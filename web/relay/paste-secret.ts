@@ -47,7 +47,7 @@ export function PasteSecret({ place, relay }: { place: Place; relay: Relay }): V
   return html`<section class="card" aria-label="Secret"><h2>Paste the ${what} of ${issuer}</h2>
     ${
       isStored
-        ? html`<${Notice} kind="good">Relay stored the ${what}. The first request of ${issuer} shows whether it fits.<//>`
+        ? html`<${Notice} kind="good">Relay stored the ${what}. The first request from ${issuer} shows whether the ${what} is correct.<//>`
         : html`<form class="stack" onSubmit=${store}>
       <p class="quiet">${issuer} makes the ${what} itself. ${where !== undefined && html`<${Sentence} text=${where} />`}</p>
       <label class="field"><span>The ${what} that ${issuer} shows</span>

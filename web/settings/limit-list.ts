@@ -56,6 +56,6 @@ export function LimitList({ place }: { place: Place }): View {
     id: limit.name,
     used: measured.get(limit.name) ?? null,
   }));
-  return html`<p class="tab-lead">These limits apply to the whole server. The use is that of this environment. To change a limit, set its variable, for example <code>RELAY_LIMIT_RELAYS=50</code>, and restart the server.</p>
+  return html`<p class="tab-lead">These limits apply to the whole server. Used here counts this environment, and for mails the whole app. To change a limit, set its variable, for example <code>RELAY_LIMIT_RELAYS=50</code>, and restart the server.</p>
     <div class="limits"><${Table} label="Limits" columns=${COLUMNS} items=${items} /></div>`;
 }

@@ -17,7 +17,7 @@ export function useLimits(place: Place): readonly LimitUsage[] {
 export function NearLimits({ place }: { place: Place }): View {
   const near = useLimits(place).filter(({ used, limit }) => used >= NEAR * limit);
   if (near.length === 0) return null;
-  return html`<${Notice} kind="warn"><b>Limits that are nearly used:</b>
+  return html`<${Notice} kind="warn"><b>This environment has used ${100 * NEAR} % or more of these limits:</b>
     <ul>${near.map(
       ({ name, counts, used, limit }) =>
         html`<li key=${name}>${sayNumber(used)} of ${sayNumber(limit)} (${Math.floor((100 * used) / limit)} %): ${counts}</li>`,

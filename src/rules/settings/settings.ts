@@ -239,7 +239,7 @@ function changeSections(
     if (input.connector.saves === true && environment.name === "production")
       throw new Refusal(
         "invalid_input",
-        "connector.saves stays off in production, because an owner approves each change of it: switch it on in development.",
+        "connector.saves is always off in production, because an owner approves each change to production. Turn it on in development.",
       );
     sections[CONNECTOR_SECTION] = {
       ...readSettingsSection(environment, CONNECTOR_SECTION),

@@ -44,7 +44,7 @@ function formatProduct(entitlement: string, { grants, credits, creditsShort }: T
       : `Its access to ${entitlement} moves.`;
   if (credits + creditsShort === 0) return access;
   if (creditsShort === 0) return `${access} Its ${credits} credits move.`;
-  return `${access} Of its credits, ${credits} move; ${creditsShort} were spent and stay so.`;
+  return `${access} ${credits} of its credits move. ${creditsShort} credits are spent and do not move.`;
 }
 
 async function formatPlan(

@@ -276,7 +276,7 @@ function format(
   const mail = counts.stopsMail
     ? `${to.email} gets no more event mail, because ${from.email} stopped it. `
     : "";
-  return `${what}${formatDifferent(to, different)}${mail}${from.email} keeps the timeline and has no access then. A later payment that names ${from.email} goes to ${from.email} again: change the address at the provider, or merge again.`;
+  return `${what}${formatDifferent(to, different)}${mail}After the merge, ${from.email} keeps the timeline and has no access. A later payment that names ${from.email} goes to ${from.email} again: change the address at the provider, or merge again.`;
 }
 
 function formatDifferent(to: PersonRow, different: readonly DifferentAttribute[]): string {
