@@ -36,7 +36,7 @@ import { type Caller, callerRoute } from "../http/caller-route.ts";
 import { dashboardOrigin } from "../http/cookie.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute } from "../http/route.ts";
-import { relayContext, settleBefore } from "./relay.ts";
+import { relayContext, settleBefore } from "./relay-context.ts";
 import { findTarget, readSent, tellWanted, viewCarried, wanted } from "./sync.ts";
 
 const plan = Type.String({ description: "the name of the plan that was read" });

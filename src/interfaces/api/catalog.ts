@@ -6,7 +6,7 @@ import { fields, savedFile, warningView } from "../../base/schema.ts";
 import { showCatalog } from "../../operator/sync/environment-files.ts";
 import { saveCatalog } from "../../operator/sync/plan-apply.ts";
 import { environmentRoute } from "../http/route.ts";
-import { relayContext } from "./relay.ts";
+import { relayContext } from "./relay-context.ts";
 import { readSent } from "./sync.ts";
 
 const catalogView = {

@@ -10,7 +10,7 @@ import {
   storeSecret,
 } from "../../rules/relay/secret-rotation.ts";
 import { environmentRoute } from "../http/route.ts";
-import { relayContext } from "./relay.ts";
+import { relayContext } from "./relay-context.ts";
 
 export const relaySecretRoutes = [
   environmentRoute({

@@ -42,67 +42,20 @@ import {
   pauseRelay,
   resumeRelay,
   saveRelay,
-  type UpdateContext,
   updateRelay,
   viewSaved,
 } from "../../rules/relay/relay-save.ts";
 import { RELAY_TEMPLATES } from "../../rules/relay/relay-template.ts";
 import { listVersions, readVersion, relayVersion } from "../../rules/relay/relay-version.ts";
-import {
-  type RelayView,
-  relayView,
-  savedRelay,
-  showRelay,
-  type ViewContext,
-} from "../../rules/relay/relay-view.ts";
+import { type RelayView, relayView, savedRelay, showRelay } from "../../rules/relay/relay-view.ts";
 import type { HttpDeps } from "../http/deps.ts";
-import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "../http/route.ts";
+import { environmentRoute, listRoute, openRoute } from "../http/route.ts";
+import { relayContext, settleBefore, viewContext } from "./relay-context.ts";
 
 /** The most characters of a search in the list. */
 const MAX_SEARCH_CHARS = 200;
 
 const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
-
-export function relayContext({
-  deps,
-  environment,
-  actor,
-  nowMs,
-}: Pick<EnvironmentCall, "environment" | "actor"> & { deps: HttpDeps; nowMs: number }): UpdateContext {
-  const { limits, allowPrivate } = deps.config;
-  return {
-    environment,
-    actor,
-    nowMs,
-    limits,
-    allowPrivate,
-    // A getter, because a command that seals no secret may have no master key.
-    get sealer() {
-      return deps.sealer;
-    },
-    baseUrl: deps.baseUrl(),
-    recordDue: deps.scheduler.recordDue,
-  };
-}
-
-function viewContext({
-  deps,
-  environment,
-  nowMs,
-}: Pick<EnvironmentCall, "environment"> & { deps: HttpDeps; nowMs: number }): ViewContext {
-  const sealer = deps.hasMasterKey ? { sealer: deps.sealer } : {};
-  return { environment, nowMs, baseUrl: deps.baseUrl(), ...sealer };
-}
-
-/** Records the missed ticks of schedules, in steps, before a save that can change triggers of the environment or of one relay. */
-export async function settleBefore(
-  { deps, nowMs }: { deps: HttpDeps; nowMs: number },
-  environmentId: number,
-  name?: string,
-): Promise<void> {
-  const settling = { environmentId, nowMs, ...(name === undefined ? {} : { name }) };
-  if (deps.scheduler.trustsClock()) await recordMissedTicks(deps.store, settling);
-}
 
 /** A save through the API counts as an edit in the dashboard, so a sync asks before it replaces it. */
 const SAVED_HERE = { kind: "dashboard", synced: false } as const;

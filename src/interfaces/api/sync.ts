@@ -25,7 +25,7 @@ import { type Checked, checkDefinition } from "../../rules/relay/definition.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute } from "../http/route.ts";
-import { relayContext, settleBefore } from "./relay.ts";
+import { relayContext, settleBefore } from "./relay-context.ts";
 
 const MAX_NAME_CHARS = 200;
 /** The longest commit: a SHA-256 in hex, and `-dirty`. */
