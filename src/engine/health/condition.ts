@@ -3,7 +3,7 @@
  * problem.ts decides when a streak is a problem.
  */
 import type { SecretUse } from "../../rules/relay/live-receiver.ts";
-import { defineTable, integer, json, orNull, text } from "../../store/table.ts";
+import { defineTable, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
 
 /** Problems of a receiver, then problems of any relay. */
 export const RECEIVER_CODES = [
@@ -19,6 +19,9 @@ export type HealthCode = (typeof CODES)[number];
 
 /** Codes that count a streak: the same failure again and again, without a success between. */
 export type StreakCode = Exclude<HealthCode, "relay_silent" | "relay_uncalled" | "never_verified">;
+
+/** Streaks of rejected requests. They belong to no version of the definition, and the passage of time does not make them worse. */
+export const REFUSED: ReadonlySet<StreakCode> = new Set(["relay_refusing", "relay_capped"]);
 
 export interface Streak {
   since: number;
@@ -93,4 +96,35 @@ export interface RelayHealth extends HealthRow {
   storedAcceptedAt: number | null;
   /** The diagnosed cause of one of the rejected requests. `solved`: the cause names the difference. */
   found: { cause: string; solved: boolean } | null;
+}
+
+/** Makes the stored health of a new version. Streaks of rejected requests continue, because they belong to no version. */
+export function emptyHealth(version: number, before?: StoredHealth): StoredHealth {
+  const stored: StoredHealth = {
+    version,
+    matched: false,
+    found: false,
+    usual: 0,
+    uncalledTold: false,
+    runs: {},
+  };
+  if (before === undefined) return stored;
+  for (const code of REFUSED) if (before.runs[code] !== undefined) stored.runs[code] = before.runs[code];
+  const { uncalledTold, neverVerifiedAlerted = false } = before;
+  return { ...stored, uncalledTold, neverVerifiedAlerted };
+}
+
+export function readHealth(relayId: string, row: RowOf<typeof HEALTH> | null): RelayHealth {
+  const { refusedSince, refusedCount = 0, refusedAt = null, acceptedAt = null, streaks = null } = row ?? {};
+  const stored = streaks ?? emptyHealth(0);
+  if (refusedSince != null)
+    stored.runs.relay_refusing = { since: refusedSince, at: refusedAt ?? refusedSince, count: refusedCount };
+  return { relayId, stored, seen: {}, refusedAt, acceptedAt, storedAcceptedAt: acceptedAt, found: null };
+}
+
+export function rowOf({ relayId, stored, refusedAt, acceptedAt }: HealthRow): RowOf<typeof HEALTH> {
+  const { relay_refusing: refusing, ...runs } = stored.runs;
+  const { since: refusedSince = null, count: refusedCount = 0 } = refusing ?? {};
+  const streaks = stored.version === 0 ? null : { ...stored, runs };
+  return { id: relayId, refusedSince, refusedCount, refusedAt, acceptedAt, streaks };
 }

@@ -13,11 +13,12 @@ import type { Store, Writer } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import {
   acknowledgeStreak,
+  emptyHealth,
   HEALTH,
   type HealthCode,
-  type HealthRow,
   type RelayHealth,
-  type StoredHealth,
+  readHealth,
+  rowOf,
   type Streak,
   type StreakCode,
 } from "./condition.ts";
@@ -26,7 +27,6 @@ import {
   formatNeverVerified,
   HealthProblems,
   PERMANENT_FAILURES,
-  REFUSED,
   writeChange,
 } from "./problem.ts";
 
@@ -343,35 +343,4 @@ export class Health {
       for (const { known, row } of rows) known.storedAcceptedAt = row.acceptedAt;
     };
   }
-}
-
-/** Makes the stored health of a new version. Streaks of rejected requests continue, because they belong to no version. */
-export function emptyHealth(version: number, before?: StoredHealth): StoredHealth {
-  const stored: StoredHealth = {
-    version,
-    matched: false,
-    found: false,
-    usual: 0,
-    uncalledTold: false,
-    runs: {},
-  };
-  if (before === undefined) return stored;
-  for (const code of REFUSED) if (before.runs[code] !== undefined) stored.runs[code] = before.runs[code];
-  const { uncalledTold, neverVerifiedAlerted = false } = before;
-  return { ...stored, uncalledTold, neverVerifiedAlerted };
-}
-
-export function readHealth(relayId: string, row: RowOf<typeof HEALTH> | null): RelayHealth {
-  const { refusedSince, refusedCount = 0, refusedAt = null, acceptedAt = null, streaks = null } = row ?? {};
-  const stored = streaks ?? emptyHealth(0);
-  if (refusedSince != null)
-    stored.runs.relay_refusing = { since: refusedSince, at: refusedAt ?? refusedSince, count: refusedCount };
-  return { relayId, stored, seen: {}, refusedAt, acceptedAt, storedAcceptedAt: acceptedAt, found: null };
-}
-
-export function rowOf({ relayId, stored, refusedAt, acceptedAt }: HealthRow): RowOf<typeof HEALTH> {
-  const { relay_refusing: refusing, ...runs } = stored.runs;
-  const { since: refusedSince = null, count: refusedCount = 0 } = refusing ?? {};
-  const streaks = stored.version === 0 ? null : { ...stored, runs };
-  return { id: relayId, refusedSince, refusedCount, refusedAt, acceptedAt, streaks };
 }

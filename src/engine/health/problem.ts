@@ -20,6 +20,7 @@ import {
   CODES,
   type HealthCode,
   RECEIVER_CODES,
+  REFUSED,
   type RelayHealth,
   type StoredHealth,
   type Streak,
@@ -59,9 +60,6 @@ const FIRST_NOBODY: Threshold = { count: 1, ms: DAY_MS };
 /** Failures that a retry cannot fix. Another alert reports the first one. */
 export const PERMANENT_FAILURES: ReadonlySet<string> = new Set(["ref_unresolved", "sender_domain_required"]);
 
-/** Streaks of rejected requests. They belong to no version of the definition, and the passage of time does not make them worse. */
-export const REFUSED: ReadonlySet<StreakCode> = new Set(["relay_refusing", "relay_capped"]);
-
 const UPDATE_EVERY_MS = 10_000;
 
 /** Reports whether a streak of this duration is a problem. */
@@ -97,7 +95,7 @@ function formatStreak(
   { since }: Streak,
   { why, found, limit }: StreakDetails,
 ): string {
-  // The message is stored and read hours later, so the figures are counted when it is shown (findFigures).
+  // The message is stored and read hours later, so the figures are counted when it is shown (addFigures).
   const from = `since ${toIso(since)}`;
   if (code === "relay_ignoring") {
     const last = why === null ? "" : `, the last one because ${why}`;
@@ -216,8 +214,8 @@ export class HealthProblems {
   }
 
   /**
-   * Updates the message of an open problem and of its open alert, and sends no further alert. After the first diagnosis, the message is updated at
-   * most once in `UPDATE_EVERY_MS`, because strangers can change it with each request.
+   * Updates the message of an open problem and of its open alert, and sends no further alert. The first diagnosis updates the message at once. Other
+   * updates happen at most once in `UPDATE_EVERY_MS`, because strangers can cause one with each request.
    */
   update(relay: LiveRelay, code: HealthCode, message: string, isDiagnosed: boolean): void {
     const problem = problemOf(relay, code);

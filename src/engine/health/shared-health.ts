@@ -8,15 +8,18 @@ import type { LiveRelay, Snapshot } from "../../rules/relay/live-relay.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import {
+  emptyHealth,
   HEALTH,
   type HealthCode,
   type HealthRow,
   type RelayHealth,
+  readHealth,
+  rowOf,
   type StoredHealth,
   type Streak,
   type StreakCode,
 } from "./condition.ts";
-import { emptyHealth, Health, readHealth, rowOf, type WriteRows } from "./health.ts";
+import { Health, type WriteRows } from "./health.ts";
 import { STREAK_CODES } from "./problem.ts";
 
 /** A row that differs only in the time of the last accepted request is written once in this time. */
