@@ -2,9 +2,11 @@
 import type { EventCause } from "../../src/insight/overview/failure-cause.ts";
 import type { RecentChange } from "../../src/rules/relay/recent-change.ts";
 import { html, type View } from "../base/html.ts";
-import { SAID_STANDS } from "./fix-link.ts";
 import { ChangeRow } from "./recent-change.ts";
 import { Sentence } from "./sentence.ts";
+
+/** Texts for whether the cause of a failure still exists. */
+export const SAID_STANDS = { yes: "Still exists", no: "Probably fixed", unknown: "Unknown" } as const;
 
 export function Explanation({
   what = null,

@@ -64,9 +64,6 @@ export function PasteSecretLink({ place, relay }: { place: Place; relay: string 
   return html`<a class="button" href=${to}>Paste its secret…</a>`;
 }
 
-/** Texts for whether the cause of a failure still exists. */
-export const SAID_STANDS = { yes: "Still exists", no: "Probably fixed", unknown: "Unknown" } as const;
-
 export function MendWay({
   place,
   relay,

@@ -10,8 +10,8 @@ import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { MakeThing } from "../component/create-item.ts";
-import { Explanation } from "../component/explanation.ts";
-import { MendWay, PasteSecretLink, SAID_STANDS } from "../component/fix-link.ts";
+import { Explanation, SAID_STANDS } from "../component/explanation.ts";
+import { MendWay, PasteSecretLink } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { UndoChange } from "../component/recent-change.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
@@ -20,50 +20,34 @@ import { BulkReplay } from "../event/bulk-replay.ts";
 
 const COUNT_MS = 5_000;
 
-/** Marks by state, worst first. */
-const MARKS: Readonly<Record<HealthView["state"], string>> = {
-  refusing: "refused",
-  failing: "dead",
-  nobody: "failed",
-  ignoring: "failed",
-  broken: "failed",
-  capped: "failed",
-  silent: "failed",
-  attention: "failed",
-  held: "paused",
-  paused: "paused",
-  new: "skipped",
-  ok: "ok",
+/** The states with the mark and the name of each, worst first. */
+export const HEALTH_DISPLAY: Readonly<Record<HealthView["state"], { mark: string; name: string }>> = {
+  refusing: { mark: "refused", name: "Rejecting requests" },
+  failing: { mark: "dead", name: "Failing" },
+  nobody: { mark: "failed", name: "Finds no person" },
+  ignoring: { mark: "failed", name: "Ignoring requests" },
+  broken: { mark: "failed", name: "Invalid" },
+  capped: { mark: "failed", name: "Over its limit" },
+  silent: { mark: "failed", name: "Silent" },
+  attention: { mark: "failed", name: "Needs attention" },
+  held: { mark: "paused", name: "On hold" },
+  paused: { mark: "paused", name: "Paused" },
+  new: { mark: "skipped", name: "Nothing yet" },
+  ok: { mark: "ok", name: "OK" },
 };
-
-/** Names of the states, worst first. */
-export const HEALTH_NAMES: readonly (readonly [state: HealthView["state"], name: string])[] = [
-  ["refusing", "Rejecting requests"],
-  ["failing", "Failing"],
-  ["nobody", "Finds no person"],
-  ["ignoring", "Ignoring requests"],
-  ["broken", "Invalid"],
-  ["capped", "Over its limit"],
-  ["silent", "Silent"],
-  ["attention", "Needs attention"],
-  ["held", "On hold"],
-  ["paused", "Paused"],
-  ["new", "Nothing yet"],
-  ["ok", "OK"],
-];
 
 /** Sorts the worst state first. */
 export function compareHealth(one: HealthView, other: HealthView): number {
-  const states = Object.keys(MARKS);
+  const states = Object.keys(HEALTH_DISPLAY);
   return states.indexOf(one.state) - states.indexOf(other.state);
 }
 
 export function HealthMark({ health: { state, word } }: { health: HealthView }): View {
-  return html`<${StateMark} state=${MARKS[state]} word=${word} />`;
+  return html`<${StateMark} state=${HEALTH_DISPLAY[state]?.mark} word=${word} />`;
 }
 
 function isTrouble({ state }: HealthView): boolean {
-  return ["dead", "refused", "failed"].includes(MARKS[state] ?? "");
+  return ["dead", "refused", "failed"].includes(HEALTH_DISPLAY[state]?.mark ?? "");
 }
 
 /** Shows the reason of a problem, and nothing if the relay is healthy. */

@@ -16,7 +16,7 @@ import { PageHead } from "../component/page-head.ts";
 import { SearchBox } from "../component/search-box.ts";
 import { Ago } from "../component/time.ts";
 import { RelayBar, totalOf } from "./relay-bar.ts";
-import { compareHealth, HEALTH_NAMES, HealthMark } from "./relay-health.ts";
+import { compareHealth, HEALTH_DISPLAY, HealthMark } from "./relay-health.ts";
 import { RelayOrigin } from "./relay-origin.ts";
 
 const REFRESH_MS = 5_000;
@@ -102,7 +102,7 @@ function hasState(relay: RelayItem, state: string): boolean {
 
 /** Lists the states that a relay has, and the chosen one, each with its number of relays. */
 function statesOf(relays: readonly RelayItem[], chosen: string): [state: string, words: string][] {
-  return HEALTH_NAMES.flatMap(([state, name]) => {
+  return Object.entries(HEALTH_DISPLAY).flatMap(([state, { name }]) => {
     const count = relays.filter((relay) => hasState(relay, state)).length;
     return count === 0 && state !== chosen ? [] : [[state, `${name} · ${sayNumber(count)}`]];
   });
