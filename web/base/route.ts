@@ -46,7 +46,7 @@ export function mayTakeFocus(): boolean {
 const LEAVE_QUESTION =
   "Relay shows this value only once, and you did not copy it. If you leave, the value is lost. Leave the page?";
 
-/** Handlers of `beforeunload`, one for each value that the page shows only once. */
+/** Handlers of `beforeunload`, one for each open guard. */
 const guards = new Set<(event: BeforeUnloadEvent) => void>();
 
 /** Makes the dashboard ask before the user leaves the page, for example by a link, by Back or by closing the tab. */
@@ -86,7 +86,7 @@ export function asLeft(path: string): string {
 
 /**
  * Opens an address of the dashboard, unless the user decides to stay. `replace` adds no history entry. `back` restores the scroll position.
- * `isConfirmed`: the user confirmed that the values of the page are stored.
+ * `isConfirmed`: the page does not ask, because the user confirmed or stays on the page.
  */
 export function navigate(to: string, { replace = false, back = false, isConfirmed = false } = {}): void {
   if (to === here() || (!isConfirmed && !mayLeave())) return;

@@ -17,7 +17,6 @@ import { BulkReplay } from "../event/bulk-replay.ts";
 import { NearLimits } from "../settings/limit-usage.ts";
 import { NeedItem, needPaths } from "./attention-item.ts";
 import { FirstSteps } from "./first-steps.ts";
-
 import { Pulse } from "./pulse.ts";
 import { RelaysByTrouble } from "./relays-by-trouble.ts";
 
