@@ -3,7 +3,11 @@
  * because a person who saves a relay pastes the secret next.
  */
 import { MINUTE_MS } from "../../base/limit.ts";
-import { findEnvironmentById, isAlertEnabled } from "../../platform/account/environment.ts";
+import {
+  findEnvironmentById,
+  isAlertEnabled,
+  isLocalEnvironment,
+} from "../../platform/account/environment.ts";
 import { raiseAlert } from "../../platform/audit/alert.ts";
 import type { FencedStore, Reader } from "../../store/port.ts";
 
@@ -16,10 +20,9 @@ interface MissingSecret {
   message: string;
 }
 
-/** Selects the open problems of servers from ?1 on that no alert reported yet. never_verified reports the same receiver. */
+/** Selects the open problems raised at ?1 or earlier that no alert reported yet. never_verified reports the same receiver. */
 const UNREPORTED = `SELECT environment_id AS environmentId, target, message FROM problem
   WHERE cleared_at IS NULL AND code = '${CODE}' AND raised_at <= ?1
-    AND (SELECT name FROM environment WHERE id = environment_id) <> 'local'
     AND NOT EXISTS (SELECT 1 FROM alert WHERE alert.environment_id = problem.environment_id AND alert.target = problem.target
       AND alert.code IN ('${CODE}', 'never_verified') AND alert.last_at >= problem.raised_at)`;
 
@@ -39,7 +42,8 @@ async function listUnreported(tx: Reader, nowMs: number): Promise<MissingSecret[
   const enabled: MissingSecret[] = [];
   for (const problem of await tx.all<MissingSecret>(UNREPORTED, nowMs - ALERT_AFTER_MS)) {
     const environment = await findEnvironmentById(tx, problem.environmentId);
-    if (environment !== null && isAlertEnabled(environment, CODE)) enabled.push(problem);
+    if (environment === null || isLocalEnvironment(environment)) continue;
+    if (isAlertEnabled(environment, CODE)) enabled.push(problem);
   }
   return enabled;
 }
