@@ -82,7 +82,7 @@ describe("the list of relays", () => {
   test("never shows another environment's relays and events", async () => {
     const here = await kit.context("production");
     const listHere = () => store.read((tx) => listRelays(tx, here, FIRST));
-    expect(await listHere()).toEqual({ items: [], next: null });
+    expect(await listHere()).toEqual({ items: [], next: null, keys: new Map() });
     await kit.create(receiver("busy", HOOKS), {}, "production");
     const [busy] = (await listHere()).items;
     expect([busy?.lastEventAt, busy?.last24h.done]).toEqual([null, 0]);

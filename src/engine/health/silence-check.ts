@@ -9,7 +9,7 @@ import { type Clock, ClockWatch, Loop, toIso } from "../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
-import { findLastEventAt } from "../../rules/relay/relay-view.ts";
+import { findLastEventAt } from "../../rules/relay/relay-activity.ts";
 import { type Reader, type Store, StoreUnavailable } from "../../store/port.ts";
 import { firstSeqSince } from "../../store/time-index.ts";
 import { CODES, type HealthCode } from "./condition.ts";

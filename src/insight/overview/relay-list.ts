@@ -3,12 +3,7 @@
  * others compare every relay, so they read all of them in steps, each with a fixed number of statements.
  */
 import { makePage, type Page, type PageRequest, readCursor } from "../../base/page.ts";
-import {
-  listKeyedRelays,
-  listRelays,
-  type RelayItem,
-  type ViewContext,
-} from "../../rules/relay/relay-view.ts";
+import { listRelays, type RelayItem, type ViewContext } from "../../rules/relay/relay-view.ts";
 import { readPage, yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Store } from "../../store/port.ts";
 import type { AttentionContext } from "./attention.ts";
@@ -53,21 +48,15 @@ export async function listRelaysInOrder(
   const matching = all
     .filter((relay) => state === undefined || hasState(relay, state))
     .filter(({ name, triggerInWords }) => `${name} ${triggerInWords}`.toLowerCase().includes(wanted));
-  if (sort === "newest") {
-    const part = matching.slice(0, request.limit + 1);
-    return makePage(
-      part,
-      request,
-      ({ name }) => keys.get(name) ?? "",
-      (relay) => relay,
-    );
-  }
-  const rows = matching
-    .map((relay) => ({ relay, key: makeSortKey(sort, relay) }))
-    .filter(({ key }) => request.after === null || key > request.after)
-    .sort((one, other) => (one.key < other.key ? -1 : 1));
+  const keyOf = (relay: ListedRelayView): string =>
+    sort === "newest" ? (keys.get(relay.name) ?? "") : makeSortKey(sort, relay);
+  let rows = matching.map((relay) => ({ relay, key: keyOf(relay) }));
+  if (sort !== "newest")
+    rows = rows
+      .filter(({ key }) => request.after === null || key > request.after)
+      .sort((one, other) => (one.key < other.key ? -1 : 1));
   return makePage(
-    rows.slice(0, request.limit + 1),
+    rows,
     request,
     ({ key }) => key,
     ({ relay }) => relay,
@@ -85,7 +74,7 @@ async function readAll(
   let after = first;
   do {
     const part: PageRequest = { limit: STEP, after };
-    const page = await store.read((tx) => listKeyedRelays(tx, view, part));
+    const page = await store.read((tx) => listRelays(tx, view, part));
     relays.push(...page.items);
     for (const [name, key] of page.keys) keys.set(name, key);
     after = page.next === null ? null : readCursor(page.next);
