@@ -1,9 +1,9 @@
 /** Shows events in brief, for lists of other things that name an event: its type and its current state. */
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { readNumberedId } from "../../base/id.ts";
 import { oneOf, textOrNull } from "../../base/schema.ts";
 import type { Store } from "../../store/port.ts";
-import { EVENT, EVENT_STATES, type EventState, eventIdOf } from "./event.ts";
+import { EVENT, EVENT_STATES, eventIdOf } from "./event.ts";
 import { addPreviews } from "./preview.ts";
 
 export const eventBrief = Type.Object({
@@ -12,12 +12,7 @@ export const eventBrief = Type.Object({
   /** The first 100 characters of the mapped event_type, or null. */
   eventType: textOrNull,
 });
-
-interface EventBrief {
-  id: string;
-  state: EventState;
-  eventType: string | null;
-}
+type EventBrief = Static<typeof eventBrief>;
 
 const BRIEF = EVENT.pick("seq", "createdAt", "formerId", "state");
 
