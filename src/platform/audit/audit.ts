@@ -220,9 +220,8 @@ export interface TargetChange extends Pick<AuditRow, "at" | "actor" | "action" |
   actorName: string | null;
   /** The version of a relay's definition before the change. */
   versionBefore: number | null;
-  /** Mail settings and the fingerprint of the processor's secret after the change. */
+  /** The mail settings after the change. */
   mail: string | null;
-  processor: string | null;
 }
 
 /**
@@ -253,8 +252,7 @@ export async function listNewestChanges(
 }
 
 const NEWEST_CHANGES = `SELECT audit.at AS at, audit.actor AS actor, audit.action AS action, audit.target AS target, ${ACTOR_NAME} AS actorName,
-    audit.before ->> '$.version' AS versionBefore, audit.after ->> '$.mail' AS mail,
-    audit.after ->> '$.processorSecret' AS processor
+    audit.before ->> '$.version' AS versionBefore, audit.after ->> '$.mail' AS mail
   FROM (SELECT (SELECT max(seq) FROM (SELECT seq, action, CASE WHEN action = 'settings.changed' THEN $mail * instr(after, '"mail":') + $processor * instr(after, '"processorSecret":') ELSE 1 END AS told
         FROM audit INDEXED BY audit_by_target WHERE environment_id = $environmentId AND target = wanted.value AND event_id IS NULL ORDER BY seq DESC LIMIT ${MAX_ROWS_EACH}) AS newest
       WHERE told > 0 AND action IN (SELECT value FROM json_each($actions))) AS seq FROM json_each($targets) AS wanted) AS found
