@@ -191,15 +191,15 @@ const FIRST: Readonly<Record<EventTrigger, (called: boolean) => string>> = {
   data_change: () => "No record that it watches for has changed yet.",
 };
 
-/** Adds the health to each relay. With `describesDead`, the sentence about dead events says why the newest one died. */
+/** Adds the health to each relay. With `describes`, the health also says why events died and what changed shortly before, which is slow. */
 export async function addHealth<Item extends RelayItem>(
   store: Store,
   context: AttentionContext,
   relays: readonly Item[],
-  describesDead = false,
+  describes = false,
 ): Promise<(Item & { health: HealthView })[]> {
   const { environment } = context;
-  const { items } = await listAttention(store, context, describesDead);
+  const { items } = await listAttention(store, context, describes);
   const called = await store.read((tx) => listCalled(tx, environment.id));
   const heldAt = toIsoOrNull(environment.heldAt);
   return relays.map((relay) => ({

@@ -1,4 +1,4 @@
-/** Finds the newest event of a failing relay, so that an attention item can link to it and name its cause. */
+/** Finds the newest failed event of a relay for an attention item, and when the newest attempt of such an event began. */
 import { type Static, Type } from "typebox";
 import { orNull, textOrNull } from "../../base/schema.ts";
 import { EVENT, eventIdOf } from "../../engine/event/event.ts";
