@@ -30,7 +30,6 @@ const NAME_COLUMNS = {
   plan: ["plan", "name"],
   access: ["access_slug", "slug"],
 } as const;
-type CatalogKind = keyof typeof NAME_COLUMNS;
 
 export interface CatalogLookup {
   /** The place where an item is missing, in words. */
@@ -39,7 +38,7 @@ export interface CatalogLookup {
   formatRemedy(kind: MissingThing["kind"]): string;
   findCollection(name: string): Promise<CollectionDefinition | null>;
   /** Names of this kind; at most `MAX_NAMES`. */
-  listNames(kind: CatalogKind): Promise<string[]>;
+  listNames(kind: MissingThing["kind"]): Promise<string[]>;
   /** `access:<slug>`, a product or a plan. */
   hasEntitlement(name: string): Promise<boolean>;
   /** The relay through which it is sold, if any. null: there is no such item. */
@@ -75,7 +74,7 @@ export function makeCatalogLookup(tx: Reader, environmentId: number): CatalogLoo
     const named = { environmentId, collection, text: JSON.stringify(collection) };
     return (await tx.all<{ name: string }>(sql, named)).map(({ name }) => name);
   };
-  const listNames = async (kind: CatalogKind): Promise<string[]> => {
+  const listNames = async (kind: MissingThing["kind"]): Promise<string[]> => {
     const [table, column] = NAME_COLUMNS[kind];
     const sql = `SELECT ${column} AS name FROM ${table} WHERE environment_id = ?1 LIMIT ?2`;
     return (await tx.all<{ name: string }>(sql, environmentId, MAX_NAMES)).map(({ name }) => name);
@@ -136,18 +135,19 @@ export async function listMissing(lookup: CatalogLookup, definition: Definition)
   for (const reference of listReferences(definition)) {
     const there = await exists(lookup, reference);
     if (there && (!reference.sells || (await findSeller(lookup, reference)) === definition.name)) continue;
-    const kind = kindOf(reference);
-    const name = kind === "access" ? reference.name.slice(ACCESS.length) : reference.name;
+    const { kind, name } = itemOf(reference);
     const near = there ? null : await findNear(lookup, reference);
     missing.set(`${kind} ${name}`, { kind, name, there, near });
   }
   return [...missing.values()];
 }
 
-/** Returns the kind of item to create for the reference. */
-function kindOf({ kind, name }: Pick<Reference, "kind" | "name">): MissingThing["kind"] {
-  if (kind !== "entitlement") return kind;
-  return name.startsWith(ACCESS) ? "access" : "product";
+/** Returns the item to create for the reference. */
+function itemOf({ kind, name }: Pick<Reference, "kind" | "name">): Pick<MissingThing, "kind" | "name"> {
+  if (kind !== "entitlement") return { kind, name };
+  return name.startsWith(ACCESS)
+    ? { kind: "access", name: name.slice(ACCESS.length) }
+    : { kind: "product", name };
 }
 
 /** Finds the existing name that a missing one probably means, in the form of the reference but without the prefix of an access slug. */
@@ -186,7 +186,7 @@ export async function listMissingWarnings(lookup: CatalogLookup, definition: Def
     if (!(await exists(lookup, reference))) {
       const near = await findNear(lookup, reference);
       const meant = near === null ? "" : ` (did you mean ${near}?)`;
-      const message = `\`${field}\`: there is no ${formatReference(reference)} ${lookup.place} yet${meant}; ${lookup.formatRemedy(kindOf(reference))} before the first event, or that event becomes dead.`;
+      const message = `\`${field}\`: there is no ${formatReference(reference)} ${lookup.place} yet${meant}; ${lookup.formatRemedy(itemOf(reference).kind)} before the first event, or that event becomes dead.`;
       warnings.push({ code: "reference_missing", field, message });
     } else if (sells && (await findSeller(lookup, reference)) !== definition.name) {
       const message = `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its soldThrough to { "kind": "relay", "relay": "${definition.name}" } before the first event, or that event becomes dead.`;
