@@ -82,7 +82,7 @@ test("a dead mail is unknown after the mail server was changed, exists after the
   expect((await running.api("GET", "/relays/orders")).body.health.cause).toMatchObject(changed);
   const { items } = (await running.api("GET", "/alerts?open=true")).body;
   const alert = items.find(({ code }: { code: string }) => code === "relay_failed");
-  expect(alert.hints).toEqual([said(`Unknown whether it still exists: The mail server was changed at ${AT}\\. Replay one event to see\\.`)]);
+  expect(alert.hints).toEqual([said(`The cause may no longer exist\\. The mail server was changed at ${AT}\\. Replay one event to see\\.`)]);
   await running.clock.advance(6 * MINUTE);
   await running.drain();
   expect((await readNeed("relay_failed")).dead.cause).toMatchObject(stands);

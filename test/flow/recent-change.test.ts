@@ -249,7 +249,7 @@ test("alerts, alert mail, problems, doctor and the commands show the change and 
     /\nLook here first: .* saved version 2 of orders at .*\nLook here first: There is no product atlass\. Did you mean atlas\?\n/,
   );
   await must("POST", "/relays/orders/restore", { restores: 1, version: 2 });
-  expect((await alerts())[0]?.hints).toEqual([expect.stringMatching(/^Unknown whether it still exists: The definition of orders was changed at /)]);
+  expect((await alerts())[0]?.hints).toEqual([expect.stringMatching(/^The cause may no longer exist\. The definition of orders was changed at /)]);
   expect(await readNeeds()).toMatchObject([
     {
       change: null,

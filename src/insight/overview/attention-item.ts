@@ -3,6 +3,7 @@ import { type Static, Type } from "typebox";
 import { findMeaning, type Meaning } from "../../base/code/code.ts";
 import { orNull, textOrNull, time } from "../../base/schema.ts";
 import { recentChangeView } from "../../rules/relay/recent-change.ts";
+import { relayOf } from "../../rules/relay/relay.ts";
 import { deadView } from "./dead-events.ts";
 import { causeView } from "./failure-cause.ts";
 import { latestFailure } from "./latest-failure.ts";
@@ -42,11 +43,6 @@ export function makeItem(draft: ItemDraft): AttentionItem {
   const relay = relayOf(draft.target);
   const { todo, next } = explain(draft.code);
   return { relay, todo, next, alert: null, change: null, doubt: null, dead: null, newest: null, ...draft };
-}
-
-/** Returns the relay that a target names; null where it names no relay. */
-export function relayOf(target: string): string | null {
-  return target.startsWith("relay:") ? target.slice("relay:".length) : null;
 }
 
 /** Returns what a code means and what to do. */

@@ -9,13 +9,13 @@ import { type AlertView, listOpenAlertCauses } from "../../platform/audit/alert.
 import { listProblems, type ProblemView } from "../../platform/audit/problem.ts";
 import { findChangeAfterFailure, findChangeAfterProblem } from "../../rules/relay/newer-change.ts";
 import { findRecentChange, findStreakBegin } from "../../rules/relay/recent-change.ts";
-import { relayTarget } from "../../rules/relay/relay.ts";
-import { findLastEventAt } from "../../rules/relay/relay-view.ts";
+import { relayOf, relayTarget } from "../../rules/relay/relay.ts";
+import { findLastEventAt } from "../../rules/relay/relay-activity.ts";
 import { addFigures } from "../../rules/relay/streak-figure.ts";
 import { TroubleRows } from "../../rules/relay/trouble-rows.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
-import { type AttentionItem, explain, makeItem, relayOf } from "./attention-item.ts";
+import { type AttentionItem, explain, makeItem } from "./attention-item.ts";
 import { countOnce } from "./count-cache.ts";
 import { dropAcknowledged, isCauseOfDeath, makeDeadItems, RELAY_FAILED } from "./dead-attention.ts";
 import { countDead, type DeadOfRelay } from "./dead-events.ts";

@@ -9,8 +9,9 @@ import type { AuditAction } from "../../platform/audit/audit-action.ts";
 import { findRaisedAt } from "../../platform/audit/problem.ts";
 import { findLastFailedMailAt } from "../../platform/mail/email.ts";
 import type { Reader } from "../../store/port.ts";
-import { type ChangeSource, concernsMail, findRelayOf, listActions, listChanges } from "./recent-change.ts";
+import { type ChangeSource, concernsMail, listActions, listChanges, splitTarget } from "./recent-change.ts";
 import { relayTarget } from "./relay.ts";
+import { findStreak } from "./streak.ts";
 import type { TroubleRows } from "./trouble-rows.ts";
 
 const CREATIONS: readonly AuditAction[] = ["collection.created", "product.created", "plan.created"];
@@ -96,7 +97,7 @@ async function findNewer(
   rows: TroubleRows,
   { sources, code, target, failedAt, check }: Problem & { code: string; target: string; failedAt: number },
 ): Promise<NewerChange | null> {
-  const relay = await findRelayOf(tx, rows.environmentId, target);
+  const relay = await rows.findRelay(tx, target);
   // A deletion fixes nothing.
   const fixes = listActions(code).filter((action) => !action.endsWith(".deleted"));
   const period = {
@@ -114,8 +115,7 @@ async function findNewer(
 
 /** Describes what was changed, as the first words of a sentence. */
 function describeChange({ target, action, mail }: TargetChange): string {
-  const colon = target.indexOf(":");
-  const [noun, name] = [target.slice(0, colon), target.slice(colon + 1)];
+  const [noun, name] = splitTarget(target);
   switch (action) {
     case "relay.updated":
       return `The definition of ${name} was changed`;
@@ -128,7 +128,7 @@ function describeChange({ target, action, mail }: TargetChange): string {
     case "sender_domain.changed":
       return "The sender domain was changed";
     case "access.changed":
-      return colon === -1 ? "The access slugs were changed" : `The access slug ${name} was changed`;
+      return name === null ? "The access slugs were changed" : `The access slug ${name} was changed`;
     default:
       return `The ${noun} ${name} was ${action.endsWith(".created") ? "created" : "changed"}`;
   }
@@ -159,10 +159,5 @@ async function findStreakEnd(
   code: string,
   target: string,
 ): Promise<number | null> {
-  const prefix = relayTarget("");
-  if (!target.startsWith(prefix)) return null;
-  const sql = `SELECT CASE WHEN $code IN ('relay_refusing', 'never_verified') THEN refused_at ELSE CAST(streaks ->> ('$.runs.' || $code || '.at') AS INTEGER) END AS at
-    FROM relay WHERE environment_id = $environmentId AND name = $relay`;
-  const relay = target.slice(prefix.length);
-  return (await tx.get<{ at: number | null }>(sql, { environmentId, code, relay }))?.at ?? null;
+  return (await findStreak(tx, environmentId, code, target))?.at ?? null;
 }

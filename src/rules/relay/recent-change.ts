@@ -14,8 +14,9 @@ import type { AuditAction } from "../../platform/audit/audit-action.ts";
 import { findRaisedAt } from "../../platform/audit/problem.ts";
 import { findSenderDomain } from "../../platform/mail/sender-domain.ts";
 import type { Reader } from "../../store/port.ts";
-import { findRelay, type RelayRow, relayTarget } from "./relay.ts";
+import { type RelayRow, relayTarget } from "./relay.ts";
 import { listCatalogTargets } from "./relay-reference.ts";
+import { findStreak } from "./streak.ts";
 import type { TroubleRows } from "./trouble-rows.ts";
 
 /** The longest time between a change and the trouble that it can explain. */
@@ -113,7 +114,7 @@ export async function findRecentChange(
   const isUnproven = code === "never_verified";
   const actions = listActions(code).filter((action) => !isUnproven || action !== "relay.updated");
   const period = { actions, fromMs: untilMs - WINDOW_MS, untilMs };
-  const relay = await findRelayOf(tx, rows.environmentId, target);
+  const relay = await rows.findRelay(tx, target);
   const changes = await listChanges(tx, rows.environmentId, { sources, relay }, period);
   // A change of the relay or of an item that it names explains more than a change of the environment.
   const [change] = [...changes.filter((one) => !isOfEnvironment(one)), ...changes];
@@ -133,7 +134,6 @@ export async function listChanges(
   return await listNewestChanges(tx, environmentId, { ...period, targets, sections });
 }
 
-const RELAY_PREFIX = relayTarget("");
 const SETTINGS = "settings";
 const DOMAIN = "sender_domain:";
 
@@ -165,17 +165,6 @@ async function listChangeTargets(
   return targets;
 }
 
-/** Finds the relay that a target names. Returns null for another target or a deleted relay. */
-export async function findRelayOf(
-  tx: Reader,
-  environmentId: number,
-  target: string,
-): Promise<RelayRow | null> {
-  return target.startsWith(RELAY_PREFIX)
-    ? await findRelay(tx, environmentId, target.slice(RELAY_PREFIX.length))
-    : null;
-}
-
 /** Finds when the trouble began: when its alert, its problem or its streak began, whichever is the earliest. */
 async function findBegin(tx: Reader, rows: TroubleRows, { code, target, sinceMs }: Trouble): Promise<number> {
   const { environmentId } = rows;
@@ -195,12 +184,14 @@ export async function findStreakBegin(
   code: string,
   target: string,
 ): Promise<number | null> {
-  if (!target.startsWith(RELAY_PREFIX)) return null;
   const streak = code === "relay_failed" ? "relay_failing" : code;
-  const sql = `SELECT CASE WHEN $streak IN ('relay_refusing', 'never_verified') THEN refused_since ELSE CAST(streaks ->> ('$.runs.' || $streak || '.since') AS INTEGER) END AS since
-    FROM relay WHERE environment_id = $environmentId AND name = $relay`;
-  const relay = target.slice(RELAY_PREFIX.length);
-  return (await tx.get<{ since: number | null }>(sql, { environmentId, streak, relay }))?.since ?? null;
+  return (await findStreak(tx, environmentId, streak, target))?.since ?? null;
+}
+
+/** Splits a target of the audit log, such as `relay:orders` or `settings`. */
+export function splitTarget(target: string): [noun: string, name: string | null] {
+  const colon = target.indexOf(":");
+  return colon === -1 ? [target, null] : [target.slice(0, colon), target.slice(colon + 1)];
 }
 
 function viewChange({
@@ -212,8 +203,7 @@ function viewChange({
   versionBefore,
   mail,
 }: TargetChange): RecentChange {
-  const colon = target.indexOf(":");
-  const [noun, name] = colon === -1 ? [target, null] : [target.slice(0, colon), target.slice(colon + 1)];
+  const [noun, name] = splitTarget(target);
   const deleted = action.endsWith(".deleted");
   const who = describeActor(actor, actorName);
   const say = (kind: RecentChange["kind"], what: string, todo: string): RecentChange => ({
@@ -230,21 +220,13 @@ function viewChange({
       return viewRelayChange(say, action, name ?? "", versionBefore);
     case "collection":
     case "product":
-    case "plan": {
+    case "plan":
+    case "access": {
       const verb = deleted ? "deleted" : "changed";
       const todo = deleted ? "Create it again" : "Change it back";
-      return say(noun, `${verb} the ${noun} ${name}`, `${todo}: \`relay catalog set ${noun}\`.`);
-    }
-    case "access": {
-      const what =
-        name === null
-          ? "changed the access slugs"
-          : `${deleted ? "deleted" : "changed"} the access slug ${name}`;
-      return say(
-        noun,
-        what,
-        `${deleted ? "Create it again" : "Change it back"}: \`relay catalog set access\`.`,
-      );
+      const kind = noun === "access" ? "access slug" : noun;
+      const what = name === null ? `${kind}s` : `${kind} ${name}`;
+      return say(noun, `${verb} the ${what}`, `${todo}: \`relay catalog set ${noun}\`.`);
     }
     case "sender_domain":
       return say(noun, `changed the sender domain ${name}`, "Check the sender domain: `relay domain show`.");

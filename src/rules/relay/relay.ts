@@ -162,9 +162,16 @@ export function overlaps<Row extends Pick<RelayRow, "previousSecretUntil">>(
   return row.previousSecretUntil !== null && nowMs < row.previousSecretUntil;
 }
 
+const TARGET_PREFIX = "relay:";
+
 /** The relay's name in audit rows, problems and alerts. */
 export function relayTarget(name: string): string {
-  return `relay:${name}`;
+  return `${TARGET_PREFIX}${name}`;
+}
+
+/** Returns the relay that a target names; null where it names no relay. */
+export function relayOf(target: string): string | null {
+  return target.startsWith(TARGET_PREFIX) ? target.slice(TARGET_PREFIX.length) : null;
 }
 
 /** The contexts under which secrets are sealed. A sealed value that is copied to another row does not open there. */

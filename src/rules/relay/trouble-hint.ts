@@ -3,7 +3,7 @@
  */
 import type { Reader } from "../../store/port.ts";
 import { findChangeAfterProblem } from "./newer-change.ts";
-import { findRecentChange, findRelayOf, type Trouble } from "./recent-change.ts";
+import { findRecentChange, type Trouble } from "./recent-change.ts";
 import { formatMissing, listMissing, makeCatalogLookup } from "./relay-reference.ts";
 import { TroubleRows } from "./trouble-rows.ts";
 
@@ -35,14 +35,14 @@ export async function listHints(
 export async function findHints(tx: Reader, rows: TroubleRows, trouble: Trouble): Promise<string[]> {
   const { code, target } = trouble;
   const { environmentId } = rows;
-  const relay = code === "relay_failed" ? await findRelayOf(tx, environmentId, target) : null;
+  const relay = code === "relay_failed" ? await rows.findRelay(tx, target) : null;
   const missing =
     relay === null ? [] : await listMissing(makeCatalogLookup(tx, environmentId), relay.definition);
   const lacking = missing.filter(({ there }) => !there);
   // While an item is missing, the cause exists, whatever was changed.
   const newer =
     lacking.length > 0 ? null : await findChangeAfterProblem(tx, rows, { code, target, seenAt: 0 });
-  if (newer !== null) return [`Unknown whether it still exists: ${newer.message}`];
+  if (newer !== null) return [`The cause may no longer exist. ${newer.message}`];
   const change = await findRecentChange(tx, rows, trouble);
   const changed = change === null ? [] : [`${change.message} ${change.todo}`];
   return [...changed, ...lacking.filter(({ near }) => near !== null).map((thing) => formatMissing(thing))];

@@ -84,7 +84,7 @@ function sayHealth({ word, message, todo, code, change, cause }: HealthView): st
   if (code === null) return `${word}: ${message} ${todo}`;
   // A server of an earlier version sends no change.
   const changed = change == null ? "" : `${change.message} ${change.todo} `;
-  const now = cause?.stands === "unknown" ? ` Unknown whether it still exists: ${cause.message}` : "";
+  const now = cause?.stands === "unknown" ? ` The cause may no longer exist. ${cause.message}` : "";
   return `${word} (${code}): ${changed}${message}${now} ${todo}`;
 }
 
