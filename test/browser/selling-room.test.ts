@@ -35,6 +35,9 @@ test("the empty page says how a product is sold, and links to a relay", async ()
   await page.goBack();
 });
 
+const steps = page.getByRole("region", { name: "How to sell a product through a relay" });
+const doneSteps = () => steps.getByText("(done)").count();
+
 test("a product is created, rejected at its field, and sold through a relay that is linked next to it", async () => {
   await page.getByRole("button", { name: "New product" }).click();
   await dialog.getByLabel(/^Name/).fill("premium");
@@ -45,8 +48,13 @@ test("a product is created, rejected at its field, and sold through a relay that
   await dialog.getByLabel(/^Credits/).fill("25");
   await dialog.getByRole("button", { name: "Create product" }).click();
   await gone();
+  await steps.getByRole("heading", { name: "Create the product (done)" }).waitFor();
+  expect(await doneSteps()).toBe(1);
   await api("PUT", "/access/beta", { title: "Beta" });
   await api("POST", "/relays", { definition: SALE });
+  await steps.getByRole("heading", { name: "Create the relay (done)" }).waitFor();
+  expect(await doneSteps()).toBe(2);
+  await shoot(page, "selling-steps");
   await page.getByRole("link", { name: "premium" }).click();
   await page.waitForURL(/open=premium/);
   await dialog.getByLabel(/^Sold through/).selectOption("relay");
@@ -55,6 +63,7 @@ test("a product is created, rejected at its field, and sold through a relay that
   await shoot(page, "product-form");
   await dialog.getByRole("button", { name: "Save" }).click();
   await gone();
+  await steps.waitFor({ state: "detached" });
   const row = page.getByRole("row", { name: /premium/ });
   await row.getByText("fulfills it").waitFor();
   await row.getByText("25 credits").waitFor();
@@ -116,7 +125,7 @@ test("a narrow screen needs no sideways scrolling, and the pages log no error", 
   await page.setViewportSize({ width: 360, height: 800 });
   for (const name of ["", "plans", "access", "receipts", "subscriptions"]) {
     await page.goto(at(`catalog?tab=${name}`));
-    await page.locator("main :is(.table, .empty, .first-words)").first().waitFor();
+    await page.locator("main :is(.table, .empty, .selling-steps)").first().waitFor();
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect([name, width <= 360]).toEqual([name, true]);
   }

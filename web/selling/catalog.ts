@@ -15,8 +15,9 @@ const ACTS: Readonly<Record<string, string>> = {
   revoke_access: "revokes it",
 };
 
-export function useCatalogUses(place: Place): readonly CatalogUse[] {
-  return useLoad<{ uses: CatalogUse[] }>(apiPath(place, "catalog-uses")).data?.uses ?? [];
+/** Returns undefined until the uses are loaded. */
+export function useCatalogUses(place: Place): readonly CatalogUse[] | undefined {
+  return useLoad<{ uses: CatalogUse[] }>(apiPath(place, "catalog-uses")).data?.uses;
 }
 
 /** Returns the API paths that are outdated after a change of the catalog. */

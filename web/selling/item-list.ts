@@ -18,11 +18,10 @@ import { SafeText } from "../component/safe-text.ts";
 import { type Column, Table } from "../component/table.ts";
 import { SoldBy, UsedBy, useCatalogUses } from "./catalog.ts";
 import { type Item, ItemForm, type Kind } from "./item-form.ts";
+import { SellingSteps } from "./selling-steps.ts";
 
 type Listed = Item & { id: string; slug?: string };
 
-/** Template of a relay that sells. */
-const PAID = "checkout";
 const LEADS: Readonly<Record<Kind, string>> = {
   products: "A one-time purchase that grants an entitlement, credits, or both.",
   plans: "A person has one plan at a time. The plan grants the entitlement of its name.",
@@ -36,7 +35,8 @@ const BUTTONS: Readonly<Record<Kind, string>> = {
 
 export function ItemList({ place, kind, query }: { place: Place; kind: Kind; query: URLSearchParams }): View {
   const list = useList<Listed>(`${apiPath(place, kind)}?limit=200`, 30_000);
-  const uses = useCatalogUses(place);
+  const loadedUses = useCatalogUses(place);
+  const uses = loadedUses ?? [];
   const { items: loaded, error, reload } = list;
   // An access slug has its slug as its name.
   const items = loaded?.map((item) => ({
@@ -62,10 +62,16 @@ export function ItemList({ place, kind, query }: { place: Place; kind: Kind; que
   return html`<p class="tab-lead">${LEADS[kind]}</p>
     <div class="tab-actions"><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />${BUTTONS[kind]}</button></div>
     ${
+      kind === "products" &&
+      items !== undefined &&
+      loadedUses !== undefined &&
+      html`<${SellingSteps} place=${place} products=${items} uses=${loadedUses} />`
+    }
+    ${
       items === undefined
         ? html`<${NotYet} error=${error} onRetry=${reload} />`
         : items.length === 0
-          ? html`<${FirstWords} place=${place} kind=${kind} />`
+          ? kind !== "products" && html`<${FirstWords} kind=${kind} />`
           : html`<${Table} label=${BUTTONS[kind].slice("New ".length)} columns=${columnsOf(place, kind, uses)} items=${items} />
             ${list.next !== null && html`<${OlderButton} list=${list} none="" />`}`
     }
@@ -122,19 +128,11 @@ function columnsOf(place: Place, kind: Kind, uses: readonly CatalogUse[]): Colum
   return columns.filter((column) => column !== null);
 }
 
-/** Explains the first item and how to make it. */
-function FirstWords({ place, kind }: { place: Place; kind: Kind }): View {
-  if (kind !== "products")
-    return html`<${EmptyState} icon="selling" title=${kind === "plans" ? "No plans yet" : "No access slugs yet"}><p>${
-      kind === "plans"
-        ? html`The first plan is the default plan for all people. A relay moves a person to another plan with <code>grant_plan</code>.`
-        : html`Your app asks if a person has <code>access:beta</code>; a relay grants it with <code>grant_access</code>.`
-    }</p><//>`;
-  return html`<section class="card first-words" aria-label="How to sell a product through a relay"><h2>How to sell a product through a relay</h2>
-    <ol class="steps-words">
-      <li>Create the product with its entitlement or credits.</li>
-      <li><a href=${pagePath(place, "relays", "new") + writeQuery({ from: PAID })}>Create a relay</a> that your provider’s webhook calls for each payment. Its action is <code>fulfil_product</code> with the product, and the payment’s id as <code>ref</code>.</li>
-      <li>Set the product to be sold through that relay. Each paid event then gives the product to the buyer, once per payment, and writes a receipt.</li>
-    </ol>
-    <p class="quiet">A product can also have a payment link of your processor. Your server then reports each payment (<code>POST …/receipts</code>).</p></section>`;
+/** Explains the first plan or access slug. */
+function FirstWords({ kind }: { kind: Kind }): View {
+  return html`<${EmptyState} icon="selling" title=${kind === "plans" ? "No plans yet" : "No access slugs yet"}><p>${
+    kind === "plans"
+      ? html`The first plan is the default plan for all people. A relay moves a person to another plan with <code>grant_plan</code>.`
+      : html`Your app asks if a person has <code>access:beta</code>; a relay grants it with <code>grant_access</code>.`
+  }</p><//>`;
 }
