@@ -78,7 +78,7 @@ describe("a request to a name that may be a secret stores and shows only its len
     expect(listed.code).toBe(0);
     for (const text of [JSON.stringify(body), listed.said, running.logged.join("\n"), running.lines.join("\n"), await stored()])
       for (const part of [secret, path]) expect(text.includes(part)).toBe(false);
-    expect(running.logged.join("\n")).toContain("a call named no receiver");
+    expect(running.logged.join("\n")).toContain("a request named no receiver");
   });
 
   test("with the fingerprint that the same secret has at a relay", async () => {

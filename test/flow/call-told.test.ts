@@ -70,7 +70,7 @@ const rows: Row[] = [
     rule: "a rejected request, with the cause",
     call: () => running.hook("orders", BARE),
     terminal: ["CALL  · orders · 401 bad_signature · header x-signature is missing"],
-    log: [{ message: "a call became no event", ...where, code: "bad_signature", cause: "header x-signature is missing", calls: 1 }],
+    log: [{ message: "a request created no event", ...where, code: "bad_signature", cause: "header x-signature is missing", calls: 1 }],
   },
   {
     rule: "a request that when ignores",
@@ -79,7 +79,7 @@ const rows: Row[] = [
     terminal: ['CALL  · orders · 200 ignored · when.event_type must be "order.paid" and the request has "order.lost"'],
     log: [
       {
-        message: "a call became no event",
+        message: "a request created no event",
         ...where,
         code: "ignored",
         cause: 'when.event_type must be "order.paid" and the request has "order.lost"',
@@ -94,7 +94,7 @@ const rows: Row[] = [
       /^RELAY · orders · receiver · 1 action · ok$/,
       /^CALL {2}· orders · 200 duplicate · an event with the id "a" was received before, with another body: is event_id really the event's own id\? · evt_[0-9a-z]+$/,
     ],
-    log: [{ message: "a call became no event", ...where, code: "duplicate", event: expect.stringMatching(EVENT) }],
+    log: [{ message: "a request created no event", ...where, code: "duplicate", event: expect.stringMatching(EVENT) }],
   },
   {
     rule: "an event that waits for a paused relay",
@@ -120,7 +120,7 @@ const rows: Row[] = [
     terminal: ["CALL  · order · 404 unknown_receiver · no receiver of the app has this name; did the sender mean orders?"],
     log: [
       {
-        message: "a call named no receiver",
+        message: "a request named no receiver",
         app: "app_test",
         name: "order",
         code: "unknown_receiver",
@@ -132,7 +132,7 @@ const rows: Row[] = [
     rule: "a request to an impossible name, by its length and fingerprint",
     call: () => running.hook("%1b%5b31m%E2%80%AEx@example.com", BARE),
     terminal: [/^CALL {2}· 19 characters, hmac:[0-9a-f]{16} · 404 unknown_receiver · no receiver of the app has this name, which may be a secret/],
-    log: [{ message: "a call named no receiver", name: expect.stringMatching(/^19 characters, hmac:[0-9a-f]{16}$/) }],
+    log: [{ message: "a request named no receiver", name: expect.stringMatching(/^19 characters, hmac:[0-9a-f]{16}$/) }],
   },
   {
     rule: "a request to a relay with another trigger",
@@ -142,14 +142,14 @@ const rows: Row[] = [
       /^TICK {2}· nightly · The next tick is at /,
       "CALL  · nightly · 404 unknown_receiver · the relay of this name waits for a clock and receives no calls",
     ],
-    log: [{ message: "a call named no receiver", name: "nightly", cause: "the relay of this name waits for a clock and receives no calls" }],
+    log: [{ message: "a request named no receiver", name: "nightly", cause: "the relay of this name waits for a clock and receives no calls" }],
   },
   {
     rule: "a request to a deleted relay",
     change: () => running.api("DELETE", "/relays/orders", undefined, environment()),
     call: () => running.hook("orders", BARE),
     terminal: ["CALL  · orders · 404 unknown_receiver · the relay was deleted at 2026-01-15T12:00:00.000Z"],
-    log: [{ message: "a call named no receiver", name: "orders", cause: "the relay was deleted at 2026-01-15T12:00:00.000Z" }],
+    log: [{ message: "a request named no receiver", name: "orders", cause: "the relay was deleted at 2026-01-15T12:00:00.000Z" }],
   },
   {
     rule: "a run with a retry: code, sentence, time, event and command",
@@ -270,7 +270,7 @@ describe("a flood", () => {
     }
     await tell();
     const first = warned();
-    expect(first.map(({ message }) => message)).toEqual(["a call became no event", "a call named no receiver"]);
+    expect(first.map(({ message }) => message)).toEqual(["a request created no event", "a request named no receiver"]);
     await running.clock.advance(60_000);
     const later = warned().slice(first.length);
     expect(later.every(({ message }) => / more in the last minute$/.test(message))).toBe(true);
@@ -307,7 +307,7 @@ describe("a flood", () => {
     await tell();
     expect(running.lines).toHaveLength(60);
     await running.clock.advance(60_000);
-    expect(running.lines.at(-1)).toBe("CALL  · 40 more became no event in the last minute · relay requests list");
+    expect(running.lines.at(-1)).toBe("CALL  · 40 more requests created no event in the last minute · relay requests list");
   });
 });
 
@@ -348,8 +348,8 @@ describe("a request that a relay's when ignores", () => {
     await tell();
     await busy();
     expect(told().map(({ level, message }) => [level, message])).toEqual([
-      ["info", "a call became no event"],
-      ["info", expect.stringMatching(/^a call became no event: 1(19|20) more in the last hour$/)],
+      ["info", "a request created no event"],
+      ["info", expect.stringMatching(/^a request created no event: 1(19|20) more in the last hour$/)],
     ]);
     expect(warned().filter(({ code }) => code === "ignored")).toEqual([]);
   });

@@ -124,7 +124,7 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
       await stand.pass(2_000);
     },
     where: ["log"],
-    cause: /a call named no receiver.*did the sender mean orders\?|did the sender mean orders\?.*a call named no receiver/,
+    cause: /a request named no receiver.*did the sender mean orders\?|did the sender mean orders\?.*a request named no receiver/,
   },
   {
     name: "deleted relay",

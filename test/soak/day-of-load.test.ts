@@ -221,8 +221,8 @@ describe("after a day", () => {
     const lines = running.logged.map((line) => JSON.parse(line) as { level: string; message: string; code?: string; relay?: string });
     const warned = lines.filter(({ level }) => level !== "info").map(({ message, code, relay }) => `${message.split(":")[0]} ${relay} ${code}`);
     expect([...new Set(warned)].toSorted()).toEqual([
-      "a call became no event orders bad_signature",
-      "a call became no event orders duplicate",
+      "a request created no event orders bad_signature",
+      "a request created no event orders duplicate",
       "a run failed and will be retried notices http_error",
       "an event waits notices waiting",
       "an event waits orders waiting",

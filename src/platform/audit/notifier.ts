@@ -97,7 +97,7 @@ export class Notifier {
     else if (terminal === null && code === "handshake") {
       log.info("a handshake was answered", { ...fieldsOf(call), code, cause, calls });
     } else if (terminal === null) {
-      log.warn(code === "waiting" ? "an event waits" : "a call became no event", {
+      log.warn(code === "waiting" ? "an event waits" : "a request created no event", {
         ...fieldsOf(call),
         code,
         cause,
@@ -119,7 +119,7 @@ export class Notifier {
       open.last = { ...call, calls: call.calls + (open.last?.calls ?? 0) };
       return;
     }
-    this.#notifyIgnored("a call became no event", call);
+    this.#notifyIgnored("a request created no event", call);
     this.#beginHour(key);
   }
 
@@ -133,7 +133,7 @@ export class Notifier {
     this.#ignored.delete(key);
     if (open?.last == null) return;
     const { last } = open;
-    this.#notifyIgnored(`a call became no event: ${last.calls} more in the last hour`, last);
+    this.#notifyIgnored(`a request created no event: ${last.calls} more in the last hour`, last);
     this.#beginHour(key);
   }
 
@@ -145,7 +145,7 @@ export class Notifier {
   notifyUnknownCall({ appId, name, cause, calls }: UnknownReceiverNotice): void {
     const code = "unknown_receiver";
     const { log, terminal } = this.#deps;
-    if (terminal === null) log.warn("a call named no receiver", { app: appId, name, code, cause, calls });
+    if (terminal === null) log.warn("a request named no receiver", { app: appId, name, code, cause, calls });
     else
       this.#printCalls(
         `${name} · ${findMeaning(code, ["refusal"])?.status ?? 404} ${code} · ${shorten(cause)}`,
@@ -198,7 +198,7 @@ export class Notifier {
     this.#endMinute();
     for (const { last, cancel } of this.#ignored.values()) {
       cancel();
-      if (last !== null) this.#notifyIgnored(`a call became no event: ${last.calls} more`, last);
+      if (last !== null) this.#notifyIgnored(`a request created no event: ${last.calls} more`, last);
     }
     this.#ignored.clear();
   }
@@ -223,7 +223,7 @@ export class Notifier {
     const { terminal } = this.#deps;
     if (this.#leftOut > 0)
       terminal?.print(
-        `CALL  · ${this.#leftOut} more became no event in the last minute · ${terminal.program} requests list`,
+        `CALL  · ${this.#leftOut} more requests created no event in the last minute · ${terminal.program} requests list`,
       );
     this.#lines = 0;
     this.#leftOut = 0;
