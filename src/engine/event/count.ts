@@ -73,9 +73,10 @@ export async function countEvents(
   );
 }
 
-/** Counts the relay's events that are queued or running. */
-export async function countUnfinished(store: Store, environmentId: number, relay: string): Promise<number> {
-  const range = await store.read((tx) => resolveRange(tx, environmentId, { relay }));
+/** Counts the queued and running events of a relay, or of the environment. */
+export async function countUnfinished(store: Store, environmentId: number, relay?: string): Promise<number> {
+  const filter = relay === undefined ? {} : { relay };
+  const range = await store.read((tx) => resolveRange(tx, environmentId, filter));
   if (range === null) return 0;
   let unfinished = 0;
   for (const state of ["queued", "running"] as const) {

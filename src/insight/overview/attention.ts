@@ -19,10 +19,14 @@ import { type AttentionItem, explain, makeItem } from "./attention-item.ts";
 import { countOnce } from "./count-cache.ts";
 import { dropAcknowledged, isCauseOfDeath, makeDeadItems, RELAY_FAILED } from "./dead-attention.ts";
 import { countDead, type DeadOfRelay } from "./dead-events.ts";
+import { describeHold } from "./hold.ts";
 import { findLastAttemptAt, findLatestFailure } from "./latest-failure.ts";
 
 /** The most items of each kind, the newest first. */
 const MAX_ITEMS = 100;
+
+/** The code of an environment on hold. */
+export const HELD = "environment_held";
 
 interface Attention {
   items: AttentionItem[];
@@ -58,7 +62,7 @@ export async function listAttention(
   const { dead, problems, alerts } = sources;
   const isFailing = (target: string): boolean => hasProblem(problems, "relay_failing", target);
   const items = [
-    ...itemsOfHold(environment),
+    ...(await itemsOfHold(store, { environment, clock }, describes)),
     ...(await itemsOfApprovals(store, id, clock)),
     ...(await makeDeadItems(store, rows, dead, alerts, { describes, isFailing })),
     ...(await itemsOfProblems(store, id, sources)),
@@ -126,10 +130,16 @@ async function readSources(store: Store, clock: Clock, environmentId: number): P
   };
 }
 
-function itemsOfHold({ heldAt }: AttentionContext["environment"]): AttentionItem[] {
+async function itemsOfHold(
+  store: Store,
+  { environment: { id, heldAt }, clock }: AttentionContext,
+  describes: boolean,
+): Promise<AttentionItem[]> {
   if (heldAt === null) return [];
-  const code = "environment_held";
-  return [makeItem({ code, target: "environment", since: toIso(heldAt), message: explain(code).what })];
+  const code = HELD;
+  const hold = { environmentId: id, heldAt, nowMs: clock.now() };
+  const message = describes ? await describeHold(store, hold) : explain(code).what;
+  return [makeItem({ code, target: "environment", since: toIso(heldAt), message })];
 }
 
 async function itemsOfApprovals(store: Store, environmentId: number, clock: Clock): Promise<AttentionItem[]> {

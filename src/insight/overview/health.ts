@@ -9,7 +9,7 @@ import type { EventTrigger } from "../../engine/event/event.ts";
 import { recentChangeView } from "../../rules/relay/recent-change.ts";
 import { type RelayItem, relayItem } from "../../rules/relay/relay-view.ts";
 import type { Reader, Store } from "../../store/port.ts";
-import { type AttentionContext, listAttention } from "./attention.ts";
+import { type AttentionContext, HELD, listAttention } from "./attention.ts";
 import type { AttentionItem } from "./attention-item.ts";
 import { causeView } from "./failure-cause.ts";
 import { latestFailure } from "./latest-failure.ts";
@@ -202,10 +202,12 @@ export async function addHealth<Item extends RelayItem>(
   const { items } = await listAttention(store, context, describes);
   const called = await store.read((tx) => listCalled(tx, environment.id));
   const heldAt = toIsoOrNull(environment.heldAt);
-  return relays.map((relay) => ({
-    ...relay,
-    health: evaluateHealth({ ...relay, called: called.has(relay.name), heldAt }, items),
-  }));
+  const hold = describesDead ? items.find(({ code }) => code === HELD) : undefined;
+  return relays.map((relay) => {
+    const health = evaluateHealth({ ...relay, called: called.has(relay.name), heldAt }, items);
+    if (health.state !== "held" || hold === undefined) return { ...relay, health };
+    return { ...relay, health: { ...health, message: `${health.message} ${hold.message}` } };
+  });
 }
 
 /** Lists the names of relays that received a request, as far as the database remembers it. */

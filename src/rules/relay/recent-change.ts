@@ -265,7 +265,7 @@ function viewRelayChange(
 }
 
 /** Returns the actor of the audit log as a person names it. */
-function describeActor(actor: string, name: string | null): string {
+export function describeActor(actor: string, name: string | null): string {
   if (actor.startsWith("owner:")) return actor.slice("owner:".length);
   if (actor.startsWith("key:")) return name === null ? "A key that is deleted" : `The key ${name}`;
   return actor === "command line" ? "The command line" : actor;
