@@ -58,6 +58,7 @@ const LONG_FLOWS: readonly string[] = [
   ...["relay-history", "funnel", "overview", "bulk-replay", "try-now", "action-rule", "corrected-person", "hold-arrival"],
   ...["arrival-lives", "plan-arrival", "sale-suspended", "receipts-move", "people-merge", "people-change-address", "sync", "read-all", "allowed-url"],
   "connector-tasks",
+  "hold-description",
   "limit-usage",
 ];
 

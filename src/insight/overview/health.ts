@@ -202,7 +202,7 @@ export async function addHealth<Item extends RelayItem>(
   const { items } = await listAttention(store, context, describes);
   const called = await store.read((tx) => listCalled(tx, environment.id));
   const heldAt = toIsoOrNull(environment.heldAt);
-  const hold = describesDead ? items.find(({ code }) => code === HELD) : undefined;
+  const hold = describes ? items.find(({ code }) => code === HELD) : undefined;
   return relays.map((relay) => {
     const health = evaluateHealth({ ...relay, called: called.has(relay.name), heldAt }, items);
     if (health.state !== "held" || hold === undefined) return { ...relay, health };
