@@ -123,7 +123,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     expect([held.code, held.told]).toEqual([
       1,
       expect.stringContaining(
-        `The record ${record.id} of orders uses this file: change or delete the record first, in the dashboard or with relay records delete orders ${record.id}.`,
+        `The record ${record.id} of orders uses this file: change or delete the record first, with relay records delete orders ${record.id}.`,
       ),
     ]);
     await running.api("DELETE", `/collections/orders/records/${record.id}`);

@@ -76,7 +76,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     await run(`people add-token ${ADA} tok-1`);
     expect(await told(`people add-token ${BOB} tok-1`)).toEqual([
       1,
-      "`token` belongs to another person, and a token names only one person: remove it from that person first, in the dashboard or with relay people remove-token.",
+      "`token` belongs to another person, and a token names only one person: remove it from that person first, with relay people remove-token.",
     ]);
     expect(await told(`people remove-token ${BOB} tok-1`)).toEqual([
       1,
@@ -128,7 +128,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     await run(`people suspend ${ADA}`);
     expect(await told(`people grant ${ADA} access:beta`)).toEqual([
       1,
-      `The person is suspended: make them active again first, in the dashboard or with relay people activate ${ada}.`,
+      `The person is suspended: make them active again first, with relay people activate ${ada}.`,
     ]);
     expect((await run(`people activate ${ada}`)).code).toBe(0);
     expect((await run(`people grant ${ADA} access:beta`)).code).toBe(0);

@@ -1,7 +1,7 @@
 /** Commands in the service's sentences link to the dashboard page that does the same. */
 import { expect, test } from "bun:test";
 import { NAMED_COMMAND } from "../../src/interfaces/cli/named-command.ts";
-import { leaveTerminalOut, pageOfCommand } from "../../web/component/command-page.ts";
+import { pageOfCommand } from "../../web/component/command-page.ts";
 import { readSources } from "../house/source-tree.ts";
 
 const SHOP = "/apps/shop/production";
@@ -56,15 +56,6 @@ test("a command that needs a terminal has no link, and no command has one outsid
   for (const command of ["relay serve --backup-every 1d", "relay send orders", "relay doctor", "relay admin reset", "relay restore <file>"])
     expect(pageOfCommand(command, `${SHOP}/home`)).toBeNull();
   expect(pageOfCommand("relay requests list", "/approvals/apr_1")).toBeNull();
-});
-
-test("sentences in the dashboard omit the dashboard where a command links to its page", () => {
-  expect(leaveTerminalOut("Create it in the dashboard or with relay catalog set plan, or name one.")).toBe(
-    "Create it in relay catalog set plan, or name one.",
-  );
-  expect(leaveTerminalOut("See them on the Requests page or with relay requests list.")).toBe("See them in relay requests list.");
-  expect(leaveTerminalOut("Set it with relay relays set-secret or on the relay's page.")).toBe("Set it with relay relays set-secret.");
-  expect(leaveTerminalOut("It stands on the relay's page.")).toBe("It stands on the relay's page.");
 });
 
 /** The commands that only a terminal can run, as the pages' sentences name them. */

@@ -168,14 +168,6 @@ export function pageOfCommand(command: string, address: string): CommandPage | n
   };
 }
 
-/** Removes the mention of the dashboard from a message, because the command next to it becomes a link to that page. */
-export function leaveTerminalOut(text: string): string {
-  return text
-    .replace(/\bin the dashboard(?:'s settings)? or with (?=relay )/, "in ")
-    .replace(/\bon the Requests page or with (?=relay )/, "in ")
-    .replace(/(\brelay relays [a-z-]+[^.,;]*?) or on the relay's page/, "$1");
-}
-
 function readNamed(words: readonly string[]): Named {
   const flags = new Map<string, string>();
   let first: string | undefined;

@@ -7,7 +7,7 @@ import { html, type View } from "../base/html.ts";
 import { readPlace } from "../base/place.ts";
 import { useRoute } from "../base/route.ts";
 import { readMoment, SAID_TIME } from "../base/time-words.ts";
-import { leaveTerminalOut, pageOfCommand } from "./command-page.ts";
+import { pageOfCommand } from "./command-page.ts";
 import { NAMED_COMMAND } from "./named-command.ts";
 import { escapeTricky, SafeText } from "./safe-text.ts";
 import { Moment } from "./time.ts";
@@ -23,7 +23,7 @@ export function Sentence({ text, isLink = false }: { text: string; isLink?: bool
   const asked = query.toString();
   const leads = !isLink && readPlace(path) !== null;
   const here = leads ? { path, address: asked === "" ? path : `${path}?${asked}` } : null;
-  return html`<bdi class="safe">${(leads ? leaveTerminalOut(text) : text)
+  return html`<bdi class="safe">${text
     .split(MARKED)
     .map((part, at) => (at % 2 === 1 ? mark(part, here) : escapeTricky(part)))}</bdi>`;
 }

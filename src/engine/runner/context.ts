@@ -120,7 +120,7 @@ function acceptPerson(person: { id: string; email: string | null; status: string
     kind: "failed",
     code: "person_suspended",
     person: found,
-    message: `The event's person is suspended, so no action ran: make them active again in the dashboard or with relay people activate ${id}, then replay the event.`,
+    message: `The event's person is suspended, so no action ran: make them active again with relay people activate ${id}, then replay the event.`,
   };
 }
 

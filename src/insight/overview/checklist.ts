@@ -89,7 +89,7 @@ export async function showChecklist(
       title: "The first real event is done",
       done: facts.done,
       todo: facts.occurred
-        ? `No event is done yet. See why in the dashboard or with relay events list --relay ${relay.name}.`
+        ? `No event is done yet. See why with relay events list --relay ${relay.name}.`
         : "Relay runs the actions of the first event. A test event does not count.",
     } as const,
   ].map((step): Step => ({ ...step, todo: step.done ? null : step.todo }));
@@ -236,7 +236,7 @@ function listReceiverSteps(context: StepContext): Step[] {
       todo:
         facts.rejectedBecause === null
           ? `Send an event from ${at}. If Relay rejects it, this step says why.`
-          : `No request has verified yet. The last one was rejected because ${endSentence(facts.rejectedBecause)} See the rejected requests in the dashboard or with relay requests list --relay ${relay.name}.`,
+          : `No request has verified yet. The last one was rejected because ${endSentence(facts.rejectedBecause)} See the rejected requests with relay requests list --relay ${relay.name}.`,
     },
   ];
 }
@@ -266,7 +266,7 @@ function listSecretSteps({ environment, relay, sender, facts }: StepContext, at:
         step: "secret",
         title: "Store the processor secret",
         done,
-        todo: "Set it in the dashboard or with relay settings set processorSecret.",
+        todo: "Set it with relay settings set processorSecret.",
       },
     ];
   }
@@ -277,7 +277,7 @@ function listSecretSteps({ environment, relay, sender, facts }: StepContext, at:
         step: "secret",
         title: `Enter the secret of this relay at ${at}`,
         done: facts.verified,
-        todo: `${sender?.secret.where ?? "Paste the secret of this relay at the sender."} If the sender shows its own secret, paste that one in the dashboard or with relay relays set-secret ${name}. If you lost the secret, make a new one in the dashboard or with relay relays rotate-secret ${name}.`,
+        todo: `${sender?.secret.where ?? "Paste the secret of this relay at the sender."} If the sender shows its own secret, paste that one with relay relays set-secret ${name}. If you lost the secret, make a new one with relay relays rotate-secret ${name}.`,
       },
     ];
   // A secret that the sender issues is never one that Relay generated.
@@ -288,7 +288,7 @@ function listSecretSteps({ environment, relay, sender, facts }: StepContext, at:
       step: "secret",
       title: need === "public_key" ? "Paste the public key here" : "Paste the secret here",
       done,
-      todo: `Paste it in the dashboard or with relay relays set-secret ${name}.`,
+      todo: `Paste it with relay relays set-secret ${name}.`,
     },
   ];
 }

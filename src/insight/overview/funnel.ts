@@ -234,7 +234,7 @@ function formatWarned({ events, of, message }: Warned): string {
 
 const NOTHING = {
   receiver:
-    "No request arrived in the last 24 hours. Ask the sender to which URL it sends. See requests to unknown names on the Requests page or with relay requests list.",
+    "No request arrived in the last 24 hours. Ask the sender to which URL it sends. See requests to unknown names with relay requests list.",
   schedule: "No tick was recorded in the last 24 hours: none was due outside of a pause or a hold.",
   paused:
     "No tick was recorded in the last 24 hours: the relay is paused, and its ticks are not recorded until it is resumed.",

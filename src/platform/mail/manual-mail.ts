@@ -69,7 +69,7 @@ export async function sendEmailAgain(
     if (row.kind === "event" && (await findMailStop(tx, stop)) !== null) {
       throw new Refusal(
         "mail_not_possible",
-        "The person unsubscribed from mail of kind event: allow it again in the dashboard or with relay people allow-mail, then send the mail.",
+        "The person unsubscribed from mail of kind event: allow it again with relay people allow-mail, then send the mail.",
       );
     }
     const from = await requireSender(tx, environmentId, row.kind === "event" ? "event" : "account", local);

@@ -110,4 +110,4 @@ function evaluateCall(sent: CallOutcome): ActionOutcome {
 }
 
 const NO_SIGNING_SECRET =
-  "The relay has no signing secret, so the call cannot be signed: create one with relay relays rotate-secret <name> --signing or on the relay's page, then replay.";
+  "The relay has no signing secret, so the call cannot be signed: create one with relay relays rotate-secret <name> --signing, then replay.";

@@ -202,7 +202,7 @@ export async function findActingPerson(
   if (person.status !== "suspended") return { person, failure: null };
   const failure = failFinally(
     "person_suspended",
-    `The event's person is suspended: make them active again in the dashboard or with relay people activate ${person.id}, then replay the event.`,
+    `The event's person is suspended: make them active again with relay people activate ${person.id}, then replay the event.`,
   );
   return { person: null, failure };
 }

@@ -68,7 +68,7 @@ export const writeRecord: DatabaseAction<WriteRecord> = {
     if (collection === null) {
       return failFinally(
         "collection_missing",
-        `\`collection\` names ${action.collection}, which does not exist in this environment: create it in the dashboard or with relay catalog set collection, or name one that exists.`,
+        `\`collection\` names ${action.collection}, which does not exist in this environment: create it with relay catalog set collection, or name one that exists.`,
       );
     }
     let recipientId: string | null = null;

@@ -66,8 +66,7 @@ export const definitionShape = Type.Object(
     expects: "a JSON object with name, trigger and actions",
     strangers: {
       $schema: "remove it; `relay init` writes editor settings that name the schema",
-      secret:
-        "remove it, because a definition contains no secrets; set it with relay relays set-secret or on the relay's page",
+      secret: "remove it, because a definition contains no secrets; set it with relay relays set-secret",
       triggers: "name it `trigger`; a relay has exactly one",
       action: "name it `actions` and make it a list",
       when: "move it into `trigger`",

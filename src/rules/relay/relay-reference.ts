@@ -88,7 +88,7 @@ export function makeCatalogLookup(tx: Reader, environmentId: number): CatalogLoo
   const items = { product: findItem("product"), plan: findItem("plan") };
   return {
     place: "in this environment",
-    formatRemedy: (kind) => `create it in the dashboard or with relay catalog set ${kind}`,
+    formatRemedy: (kind) => `create it with relay catalog set ${kind}`,
     findCollection: once(async (name: string) => {
       const row = await findCollection(tx, environmentId, name);
       return row === null ? null : { name, kind: row.kind, fields: listFields(row) };

@@ -107,7 +107,7 @@ export function makeNextSecret(making: SecretInput, value: string | null): MadeS
   if (need === "processor") {
     throw new Refusal(
       "invalid_input",
-      "This relay takes no secret: the scheme processor uses the processor secret of the environment. Set it in the dashboard's settings or with relay settings set processorSecret.",
+      "This relay takes no secret: the scheme processor uses the processor secret of the environment. Set it with relay settings set processorSecret.",
     );
   }
   if (value !== null) return { columns: sealPasted(making, verify, value), minted: null };
@@ -223,7 +223,7 @@ export function describeMissingSecret(
 ): string | null {
   if (trigger.kind !== "receiver") return null;
   if (kind === "processor" && !hasProcessorSecret) {
-    return `${name} rejects every request with bad_signature, because the environment has no processor secret. Set it in the dashboard or with relay settings set processorSecret.`;
+    return `${name} rejects every request with bad_signature, because the environment has no processor secret. Set it with relay settings set processorSecret.`;
   }
   const need = secretNeedOf({ trigger });
   if (kind !== "none" || (need !== "shared" && need !== "public_key")) return null;
@@ -233,7 +233,7 @@ export function describeMissingSecret(
     source === null
       ? `Copy the ${what} at the sender.`
       : `Find it at ${source.title}: ${source.secret.where}`;
-  return `${name} rejects every request with bad_signature, because the sender's ${what} is not stored. ${where} Then paste it in the dashboard or with relay relays set-secret ${name}.`;
+  return `${name} rejects every request with bad_signature, because the sender's ${what} is not stored. ${where} Then paste it with relay relays set-secret ${name}.`;
 }
 
 /** The secret that signs a relay's call_url notices. A relay without a call_url has none. */

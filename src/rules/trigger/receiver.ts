@@ -122,8 +122,7 @@ const shape = Type.Object(
     description: "A signed webhook from a provider.",
     expects: "a trigger object",
     strangers: {
-      secret:
-        "remove it, because a definition contains no secrets; set it with relay relays set-secret or on the relay's page",
+      secret: "remove it, because a definition contains no secrets; set it with relay relays set-secret",
       scheme: 'move it into `verify`, as "verify": { "scheme": … }',
       every: 'remove it, or make the trigger\'s kind "schedule"',
       collection: 'remove it, or make the trigger\'s kind "data_change"',

@@ -86,7 +86,7 @@ export async function addCredits(
   if (balance < 0) {
     throw new Refusal(
       "credits_short",
-      `The person has ${balance - line.amount} credits, fewer than the ${-line.amount} to spend: spend less, or add credits first, in the dashboard or with relay people credits.`,
+      `The person has ${balance - line.amount} credits, fewer than the ${-line.amount} to spend: spend less, or add credits first, with relay people credits.`,
     );
   }
   if (!Number.isSafeInteger(balance)) {

@@ -62,7 +62,7 @@ export async function requireEntitlement(
 }
 
 export function formatEntitlementUnknown(name: string): string {
-  return `\`entitlement\` names ${name}, which is not an access slug, product or plan in this environment: create it in the dashboard or with relay catalog set, or name one that exists.`;
+  return `\`entitlement\` names ${name}, which is not an access slug, product or plan in this environment: create it with relay catalog set, or name one that exists.`;
 }
 
 /** Returns the key that a grant of `name` holds; a name that is not in the catalog is its own key. */

@@ -60,7 +60,7 @@ export async function changeAddressManually(
   if (other !== null && other.id !== person.id)
     throw new Refusal(
       "invalid_input",
-      `${email} is the address of another person (${other.id}): merge the two people instead, in the dashboard or with relay people merge.`,
+      `${email} is the address of another person (${other.id}): merge the two people instead, with relay people merge.`,
     );
   await storeFormer(tx, person, nowMs);
   const changes = { email, emailKey: toEmailKey(email), updatedAt: nowMs };

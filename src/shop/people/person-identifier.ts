@@ -151,7 +151,7 @@ export async function fileToken(tx: Writer, filing: TokenFiling & { nowMs: numbe
   if (filed.personId === personId) return viewToken(filed);
   throw new Refusal(
     "token_taken",
-    "`token` belongs to another person, and a token names only one person: remove it from that person first, in the dashboard or with relay people remove-token.",
+    "`token` belongs to another person, and a token names only one person: remove it from that person first, with relay people remove-token.",
   );
 }
 

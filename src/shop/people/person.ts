@@ -176,7 +176,7 @@ export async function requireActingPerson(
   if (person.status === "suspended") {
     throw new Refusal(
       "person_suspended",
-      `The person is suspended: make them active again first, in the dashboard or with relay people activate ${personId}.`,
+      `The person is suspended: make them active again first, with relay people activate ${personId}.`,
     );
   }
   return person;

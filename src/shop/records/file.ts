@@ -125,7 +125,7 @@ export async function deleteFile(tx: Writer, environmentId: number, fileId: stri
   if (holder !== null) {
     throw new Refusal(
       "in_use",
-      `The record ${holder.id} of ${holder.collection} uses this file: change or delete the record first, in the dashboard or with relay records delete ${holder.collection} ${holder.id}.`,
+      `The record ${holder.id} of ${holder.collection} uses this file: change or delete the record first, with relay records delete ${holder.collection} ${holder.id}.`,
     );
   }
   await FILE.delete(tx, file);

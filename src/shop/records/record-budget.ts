@@ -47,7 +47,7 @@ export async function withinStorage<Result>(
   if (after.environment > before.environment && after.environment > storedPerEnvironmentMb * MB) {
     throw new Refusal(
       "storage_capped",
-      `The records and files of an environment can take at most ${storedPerEnvironmentMb} MB, and this would exceed that limit. Delete data that is no longer needed, in the dashboard or with relay records delete and relay files delete, or raise the limit in the server's configuration.`,
+      `The records and files of an environment can take at most ${storedPerEnvironmentMb} MB, and this would exceed that limit. Delete data that is no longer needed, with relay records delete and relay files delete, or raise the limit in the server's configuration.`,
       { details: { limit: "environment" } },
     );
   }

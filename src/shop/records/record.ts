@@ -287,7 +287,7 @@ async function requirePeople(
     if (person.status === "suspended" && !allowSuspended) {
       throw new Refusal(
         "person_suspended",
-        `\`${field}\` names a suspended person: make them active again first, in the dashboard or with relay people activate ${personId}.`,
+        `\`${field}\` names a suspended person: make them active again first, with relay people activate ${personId}.`,
       );
     }
   }

@@ -214,7 +214,7 @@ async function sellPlanAgain(
   if (active !== null)
     throw new Refusal(
       "invalid_input",
-      `The new person is on the plan ${active.plan}, and one plan is active at a time: end that plan first, in the dashboard or with relay people end ${sale.personId} ${active.plan}.`,
+      `The new person is on the plan ${active.plan}, and one plan is active at a time: end that plan first, with relay people end ${sale.personId} ${active.plan}.`,
     );
   const outcome =
     relayName !== null && eventId !== null

@@ -121,6 +121,6 @@ async function requireRefundable(tx: Reader, environmentId: number, id: string):
     "invalid_input",
     purchase.kind === "refund"
       ? `${id} is a refund: name the refunded purchase, ${purchase.refunds}.`
-      : `${id} only confirms the plan ${purchase.item} without a payment: end the plan in the dashboard or with relay people end ${purchase.personId} ${purchase.item}.`,
+      : `${id} only confirms the plan ${purchase.item} without a payment: end the plan with relay people end ${purchase.personId} ${purchase.item}.`,
   );
 }

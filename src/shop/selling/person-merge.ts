@@ -140,7 +140,7 @@ async function requireNoPlan(tx: Reader, from: PersonRow): Promise<void> {
   if (active === null) return;
   throw new Refusal(
     "invalid_input",
-    `${from.email} is on the plan ${active.plan} without a payment that can move: end that plan first, in the dashboard or with relay people end ${from.id} ${active.plan}.`,
+    `${from.email} is on the plan ${active.plan} without a payment that can move: end that plan first, with relay people end ${from.id} ${active.plan}.`,
   );
 }
 

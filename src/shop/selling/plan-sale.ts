@@ -110,7 +110,7 @@ async function rejectBilledByProcessor(
   const claim = await claimRef(tx, sale, "plan", name, ref);
   if ("failure" in claim) return claim.failure;
   if (claim.previous !== null) return skipSold(tx, sale, claim.previous);
-  const message = `The person's plan ${plan} is billed by the card processor, and only one plan can be active at a time. End it at the processor, and in the dashboard or with relay people end ${sale.personId} ${plan}, then replay this event.`;
+  const message = `The person's plan ${plan} is billed by the card processor, and only one plan can be active at a time. End it at the processor, and with relay people end ${sale.personId} ${plan}, then replay this event.`;
   return failForNow("billed_by_processor", message);
 }
 
@@ -273,11 +273,11 @@ export async function revokeByRelay(
   if (active?.plan !== name) {
     // The cancellation may turn a later confirmation into a payment.
     if (await hasLaterArrival(tx, sale)) await applyPlanOrder(tx, sale, null);
-    const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that arrives after its cancellation still starts the plan: if that happens, end the plan in the dashboard or with relay people end ${personId} ${name}.`;
+    const message = `The person has no active subscription on ${name}, so there was nothing to end. A payment that arrives after its cancellation still starts the plan: if that happens, end the plan with relay people end ${personId} ${name}.`;
     return { outcome: "skipped", message };
   }
   if (active.billedBy === "processor") {
-    const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was not changed. End it at the processor, and in the dashboard or with relay people end ${personId} ${name}.`;
+    const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was not changed. End it at the processor, and with relay people end ${personId} ${name}.`;
     return { outcome: "skipped", code: "billed_by_processor", message };
   }
   const { current, keepers } = await applyPlanOrder(tx, sale, null);

@@ -91,7 +91,7 @@ export async function refundByRelay(
     return failForNow("purchase_missing", message);
   }
   if (claim.previous.origin !== "relay") {
-    const message = `The purchase under this ref (${claim.previous.id}) was not fulfilled by a relay, so a relay cannot refund it. Refund it where it was paid, and then in the dashboard or with relay receipts refund.`;
+    const message = `The purchase under this ref (${claim.previous.id}) was not fulfilled by a relay, so a relay cannot refund it. Refund it where it was paid, and then with relay receipts refund.`;
     return failFinally("purchase_not_by_relay", message);
   }
   return refundPurchase(tx, { ...sale, personId: claim.previous.personId }, claim.previous);

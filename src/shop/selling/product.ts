@@ -125,7 +125,7 @@ async function requireFreeKey(
     count === 1 && !isMore ? `1 active grant of ${key} depends` : `${grants} active grants of ${key} depend`;
   throw new Refusal(
     "key_in_use",
-    `\`key\` cannot change while ${hang} on the product ${name}. Revoke them first, in the dashboard or with relay people end, or create another product with the new key and sell that one.`,
+    `\`key\` cannot change while ${hang} on the product ${name}. Revoke them first, with relay people end, or create another product with the new key and sell that one.`,
     { details: { grants: count } },
   );
 }

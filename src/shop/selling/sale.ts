@@ -59,7 +59,7 @@ export async function readRelaySale(
     return { failure: failForNow("person_not_found", message) };
   }
   if (person.status === "suspended") {
-    const message = `The person is suspended: make them active again in the dashboard or with relay people activate ${person.id}, then replay the event.`;
+    const message = `The person is suspended: make them active again with relay people activate ${person.id}, then replay the event.`;
     return { failure: failFinally("person_suspended", message) };
   }
   const { id: eventId, arrival } = run.event;
@@ -165,7 +165,7 @@ export async function findSoldHere<Row extends ItemRow>(
   if (purchase !== null && (await isTheirPurchase(tx, sale, purchase, kind, name)))
     return { previous: purchase };
   if (item === null) return { failure: failUnknown(items, name) };
-  const message = `\`${kind}\` names ${name}, which is not sold through the relay ${sale.relayName}: name that relay in the ${kind}'s soldThrough, in the dashboard or with relay catalog set ${kind} ${name}.`;
+  const message = `\`${kind}\` names ${name}, which is not sold through the relay ${sale.relayName}: name that relay in the ${kind}'s soldThrough, with relay catalog set ${kind} ${name}.`;
   return { failure: failFinally(codes.notSoldHere, message) };
 }
 
@@ -173,7 +173,7 @@ export function failUnknown(
   { kind, codes }: Pick<CatalogItems<ItemRow, unknown>, "kind" | "codes">,
   name: string,
 ): Failure {
-  const message = `\`${kind}\` names ${name}, which is not a ${kind} in this environment: create it in the dashboard or with relay catalog set ${kind}, or name one that exists.`;
+  const message = `\`${kind}\` names ${name}, which is not a ${kind} in this environment: create it with relay catalog set ${kind}, or name one that exists.`;
   return failFinally(codes.unknown, message);
 }
 
