@@ -843,6 +843,19 @@ CREATE TABLE record_watch (
 
 CREATE INDEX record_watch_by_relay ON record_watch (relay_id);
 
+CREATE TABLE rejected_delivery (
+  relay_id TEXT NOT NULL REFERENCES relay (id) ON DELETE CASCADE,
+  event_id TEXT NOT NULL,
+  first_at INTEGER NOT NULL,
+  last_at INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  -- When an event of the relay with this id was seen; NULL: none was.
+  arrived_at INTEGER,
+  PRIMARY KEY (relay_id, event_id)
+) WITHOUT ROWID;
+
+CREATE INDEX rejected_delivery_by_time ON rejected_delivery (last_at);
+
 CREATE TRIGGER relay_keyed AFTER INSERT ON relay
 BEGIN
   INSERT OR IGNORE INTO relay_name (environment_id, name) VALUES (NEW.environment_id, NEW.name);

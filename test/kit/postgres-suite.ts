@@ -41,7 +41,16 @@ const RULES: readonly string[] = [
   ...["account", "session", "key", "command-key", "sync-source"],
 ];
 
-const FLOWS: readonly string[] = ["receiver", "capture", "replay", "change-stream", "hold-at-once", "store-purchase", "app-delete"];
+const FLOWS: readonly string[] = [
+  "receiver",
+  "capture",
+  "replay",
+  "change-stream",
+  "hold-at-once",
+  "store-purchase",
+  "app-delete",
+  "rejected-delivery",
+];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */
 const LONG_RULES: readonly string[] = [

@@ -27,6 +27,7 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   alerts_unmailed: "Alerts are not mailed",
   mail_unknown: "Mail delivery unknown",
   sender_domain_required: "Mail needs a sender domain",
+  requests_rejected: "Rejected requests are missing",
   environment_held: "On hold",
   approval_waiting: "A change to production waits for approval",
   backup_missing: "No backup",

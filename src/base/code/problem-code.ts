@@ -153,6 +153,12 @@ export const PROBLEMS = {
     what: "Relay dropped events that had waited for more than 30 days behind a paused relay or a hold.",
     todo: "Resume the relay or release the hold, so that the other events run. Have the sender send again what you still want. Then resolve the alert.",
   },
+  requests_rejected: {
+    kinds: ["problem"],
+    what: "The receiver rejected requests because of its secret or recipe, and not all of their events have arrived since then.",
+    todo: "See what is missing (`relay relays rejected`) and import it (`relay import-missed`). If nothing more is to come, close the item (`relay relays rejected --close`).",
+    next: "The item closes when each event has arrived or was imported.",
+  },
   environment_held: {
     kinds: ["problem"],
     what: "The environment is on hold: Relay stores what arrives, and runs nothing.",

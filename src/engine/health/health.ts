@@ -26,6 +26,7 @@ import {
   CAPPED_OVER_MS,
   formatNeverVerified,
   HealthProblems,
+  isOutage,
   PERMANENT_FAILURES,
   writeChange,
 } from "./problem.ts";
@@ -95,11 +96,16 @@ export class Health {
     await this.#behind.stop();
   }
 
-  /** Records a verified request, whatever its result. */
-  recordVerified(relay: LiveRelay, nowMs: number): void {
+  /**
+   * Records a verified request, whatever its result. Returns since when requests were rejected before it, where they were too few for an outage;
+   * otherwise null. In production, requests before the first verified one are an outage.
+   */
+  recordVerified(relay: LiveRelay, nowMs: number): number | null {
     const known = this.healthOf(relay.id);
+    const run = known.stored.runs.relay_refusing;
+    const isFirst = known.acceptedAt === null && relay.environmentName === "production";
     known.acceptedAt = nowMs;
-    if (known.stored.runs.relay_refusing !== undefined) {
+    if (run !== undefined) {
       Object.assign(known, { found: null, refusedAt: null });
       this.removeStreak(known, "relay_refusing", nowMs);
       this.markChanged(known, true);
@@ -107,6 +113,7 @@ export class Health {
     this.#clearProblem(relay, "relay_refusing");
     this.#clearProblem(relay, "relay_uncalled");
     this.#clearProblem(relay, "never_verified");
+    return run === undefined || isFirst || isOutage(run) ? null : run.since;
   }
 
   /** Records a stored event. */

@@ -78,6 +78,11 @@ function isProblem(
   return asked.some((one) => count >= one.count && lastedMs >= one.ms);
 }
 
+/** Reports whether a streak of rejected requests was an outage, and not some stray requests before a good one. */
+export function isOutage({ since, at, count }: Streak): boolean {
+  return THRESHOLDS.relay_refusing.some((one) => count >= one.count && at - since >= one.ms);
+}
+
 export const STREAK_CODES = Object.keys(THRESHOLDS) as StreakCode[];
 
 interface StreakDetails {

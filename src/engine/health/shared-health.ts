@@ -63,11 +63,11 @@ export class SharedHealth extends Health {
     this.#unlisten();
   }
 
-  override recordVerified(relay: LiveRelay, nowMs: number): void {
+  override recordVerified(relay: LiveRelay, nowMs: number): number | null {
     const known = this.healthOf(relay.id);
     this.#stateOf(known).use = relay.receiver?.overlap ?? null;
     this.markChanged(known);
-    super.recordVerified(relay, nowMs);
+    return super.recordVerified(relay, nowMs);
   }
 
   override async refresh(snapshot: Snapshot): Promise<{ relay: LiveRelay; code: HealthCode }[]> {

@@ -26,6 +26,7 @@ import { forgetClockBack } from "../../store/time-index.ts";
 import { alertDropped } from "../event/alert.ts";
 import { RELAY_NAME } from "../event/event.ts";
 import { deleteUnusedActionLists } from "../event/run.ts";
+import { deleteOldRejections } from "../receiver/rejected-delivery.ts";
 import { notifyExpiring } from "./expiring-event.ts";
 import { forgetSignatures } from "./retired-secret.ts";
 
@@ -94,6 +95,7 @@ export const RETENTION: Readonly<Record<string, Step>> = {
     deleteSome(tx, "bulk_replay", "id", "finished_at < $ms", nowMs - RUN_AUDIT_RETENTION_MS),
   ),
   "recent calls": forgetRecentCalls,
+  "rejected deliveries": repeated(deleteOldRejections),
   "previous secrets": single(deletePreviousSecrets),
   "erased addresses": single(deleteSpentErasures),
 };

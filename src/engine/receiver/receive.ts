@@ -9,14 +9,23 @@ import type { Places } from "../../base/limiter.ts";
 import type { Log } from "../../base/log.ts";
 import { Refusal } from "../../base/refusal.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
-import { type LiveRelay, type LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
+import { isHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
+import {
+  type LiveRelay,
+  type LiveRelays,
+  type ReceiverRelay,
+  Snapshot,
+} from "../../rules/relay/live-relay.ts";
+import type { ReceivedRequest } from "../../rules/verify/contract.ts";
 import { askHandshake, HandshakeAnswer, type NamedHandshake } from "../../rules/verify/handshake.ts";
 import { ReceivedBody, receiveRequest } from "../../rules/verify/received-request.ts";
 import { signingMethodOf } from "../../rules/verify/signing-method.ts";
+import { readUnverifiedEventId } from "../../rules/verify/unverified-event-id.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
 import type { Health } from "../health/health.ts";
 import type { EventRunner } from "./event-storage.ts";
 import { Ingestion, type ReceiverAnswer, type VerifiedRequest } from "./ingest.ts";
+import { markArrivals } from "./rejected-delivery.ts";
 import {
   explainToCaller,
   explainToOwner,
@@ -32,6 +41,8 @@ import { UnverifiedCap } from "./unverified-cap.ts";
 
 /** Headers that may contain a signature, by their names. */
 const SIGNING_HEADER = /sign|hmac|digest|token|secret|auth|key|hook/i;
+
+const MARK_EVERY_MS = 2_000;
 
 interface ReceiverRequest {
   appId: string;
@@ -82,6 +93,8 @@ export class Receiver {
   readonly #requestLog: RequestLog;
   readonly #ingestion: Ingestion;
   readonly #causes: CauseFinder;
+  /** The monotonic time when arrived events were last marked. */
+  #markedMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: ReceiverDeps) {
     this.#deps = deps;
@@ -102,9 +115,14 @@ export class Receiver {
     return this.#requestLog.stop();
   }
 
-  /** Writes pending entries, so that a list of requests shows them. */
-  writeRecentRequests(): Promise<void> {
-    return this.#requestLog.flush();
+  /** Writes pending entries, and marks the lost events that arrived meanwhile, so that lists show them. */
+  async writeRecentRequests(): Promise<void> {
+    await this.#requestLog.flush();
+    const { clock, store } = this.#deps;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - this.#markedMs < MARK_EVERY_MS) return;
+    this.#markedMs = nowMs;
+    await markArrivals(store, clock.now());
   }
 
   /**
@@ -122,7 +140,9 @@ export class Receiver {
         return result;
       }
       verified = result;
-      this.#deps.health.recordVerified(verified.relay, verified.call.nowMs);
+      const { relay, call } = verified;
+      const strayedSince = this.#deps.health.recordVerified(relay, call.nowMs);
+      if (strayedSince !== null) this.#requestLog.forgetLosses(relay, strayedSince, call.nowMs);
       const answer = await this.#ingestion.ingest(verified, request.source);
       this.#deps.metrics.recordRequest(nameOutcome(answer));
       return answer;
@@ -257,8 +277,13 @@ export class Receiver {
     }
     const record = (refusal: Refusal): Refusal => {
       for (const by of refused) {
-        if (!isStranger(by.relay, request)) this.#deps.health.recordRejected(by.relay, by.cause);
-        this.#recordUnverified(by, request, refusal, nowMs);
+        const isStray = isStranger(by.relay, request);
+        // A wrong secret rejects what is signed otherwise. A wrong recipe also rejects what it finds no signature in, before any request verified.
+        const isLoss =
+          !isStray &&
+          (by.unmatched || !by.open || this.#deps.health.healthOf(by.relay.id).acceptedAt === null);
+        if (!isStray) this.#deps.health.recordRejected(by.relay, by.cause);
+        this.#recordUnverified(by, request, refusal, { nowMs, isLoss });
       }
       return refusal;
     };
@@ -271,25 +296,36 @@ export class Receiver {
     by: UnverifiedRejection,
     request: ReceiverRequest,
     refusal: Refusal,
-    nowMs: number,
+    { nowMs, isLoss }: { nowMs: number; isLoss: boolean },
   ): void {
     const { body, search } = request;
     const source = request.source();
-    const mayFind = refusal.code !== "source_capped" && by.open && by.code === "bad_signature";
-    if (!mayFind || !this.#causes.hasRoom(body.byteLength)) {
+    const isCapped = refusal.code === "source_capped";
+    const mayFind = !isCapped && by.open && by.code === "bad_signature";
+    if (isCapped || !(mayFind || isLoss) || !this.#causes.hasRoom(body.byteLength)) {
       this.#requestLog.recordRejected(by, source, refusal);
+      if (isLoss) this.#requestLog.recordLoss(by.relay, null, nowMs);
       return;
     }
-    const explain = this.#requestLog.recordUnexplained(by, source);
     const { url: receiverUrl, bodies: kinds } = by.relay.receiver;
     const headers = new Headers(request.headers);
     const call = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
+    const identify = (): void => {
+      const lost = isLoss ? readLostEvent(by.relay, call) : null;
+      if (lost !== null) this.#requestLog.recordLoss(by.relay, lost.eventId, nowMs);
+    };
+    if (!mayFind) {
+      this.#requestLog.recordRejected(by, source, refusal);
+      this.#causes.addIdentification(body.byteLength, identify);
+      return;
+    }
+    const explain = this.#requestLog.recordUnexplained(by, source);
     const record = (cause: string, names: "difference" | "since" | null): void => {
       if (names !== null) this.#deps.health.recordCause(by.relay, cause, names === "difference");
       explain(cause);
     };
     const acceptedAt = this.#deps.health.healthOf(by.relay.id).acceptedAt;
-    this.#causes.add({ by, call, headers: [...headers], acceptedAt, record });
+    this.#causes.add({ by, call, headers: [...headers], acceptedAt, record, identify });
   }
 
   /** Throws where the address is over its cap. Costly work is then refused, whether the request would verify or not. */
@@ -315,6 +351,20 @@ function nameOutcome(answer: ReceiverAnswer): string {
   if (answer instanceof HandshakeAnswer) return "handshake";
   if ("duplicate" in answer) return "duplicate";
   return "ignored" in answer ? "ignored" : "accepted";
+}
+
+/**
+ * Reads the event that an unverified request would have become, as ingest.ts does. `eventId` is null where nothing names it. Returns null for a
+ * handshake and for a request that `when` ignores.
+ */
+function readLostEvent({ receiver, definition: { trigger } }: ReceiverRelay, call: ReceivedRequest) {
+  const parsed = call.parsed();
+  if (!parsed.ok) return { eventId: null };
+  if (isHandshake(receiver, call)) return null;
+  const mapped = readMap(receiver.map, parsed);
+  if (matchesWhen(receiver.when, mapped) !== null) return null;
+  const own = trigger.kind === "receiver" ? readUnverifiedEventId(trigger.verify, call) : null;
+  return { eventId: readEventId(mapped) ?? own };
 }
 
 /** Reports whether a scanner sent the request: it has nothing that could be a signature, where the relay's sender sends one in a header. */

@@ -31,6 +31,8 @@ interface RejectedRequest {
   headers: HeaderList;
   /** The time when a request of this relay last verified here; null for never. */
   acceptedAt: number | null;
+  /** Reads and records the request's event id. */
+  identify(): void;
   /** Gets the complete cause. `names` says whether the cause names the difference, or since when requests fail; null for neither. */
   record(cause: string, names: "difference" | "since" | null): void;
 }
@@ -66,12 +68,20 @@ export class CauseFinder {
 
   /** Diagnoses the request soon, after its answer. */
   add(receipt: RejectedRequest): void {
-    const bytes = receipt.call.body.byteLength;
+    this.#enqueue(receipt.call.body.byteLength, () => this.#diagnose(receipt));
+  }
+
+  /** Reads the event id of a request whose cause is known soon, after its answer. */
+  addIdentification(bytes: number, identify: () => void): void {
+    this.#enqueue(bytes, async () => this.#identify(identify));
+  }
+
+  #enqueue(bytes: number, work: () => Promise<void>): void {
     this.#waiting += 1;
     this.#waitingBytes += bytes;
     this.#last = this.#last.then(async () => {
       await yieldToEventLoop();
-      await this.#diagnose(receipt);
+      await work();
       this.#waiting -= 1;
       this.#waitingBytes -= bytes;
     });
@@ -82,7 +92,20 @@ export class CauseFinder {
     return this.#last;
   }
 
-  async #diagnose({ by, call, headers, acceptedAt, record }: RejectedRequest): Promise<void> {
+  /** Charges the work of reading an event id, in which a body of 256 KB is parsed. */
+  #identify(identify: () => void): void {
+    const { clock, log } = this.#deps;
+    const fromMs = clock.monotonicMs();
+    try {
+      identify();
+    } catch (error) {
+      log.warn("the event id of a rejected request could not be read", { error });
+    }
+    this.#workUs -= (clock.monotonicMs() - fromMs) * 1_000;
+  }
+
+  async #diagnose({ by, call, headers, acceptedAt, record, identify }: RejectedRequest): Promise<void> {
+    this.#identify(identify);
     const { store, sealer, log } = this.#deps;
     const { relay, cause, unmatched } = by;
     try {

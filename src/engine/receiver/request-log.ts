@@ -14,6 +14,7 @@ import type { CallNotice, UnknownReceiverNotice } from "../../platform/audit/not
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { Store } from "../../store/port.ts";
+import { RejectionLedger, writeRejections } from "./rejected-delivery.ts";
 import type { Rejection } from "./rejection.ts";
 import { type RecentRequest, writeRecentRequests } from "./request.ts";
 import { type CoalescedRequest, PlainCauses, RequestCoalescer } from "./request-coalescing.ts";
@@ -78,6 +79,7 @@ export class RequestLog {
   /** The requests to unknown names, by app and name. */
   #unknown = new Map<string, UnknownRequest>();
   readonly #kinds = new Map<string, Kind>();
+  readonly #ledger = new RejectionLedger();
   /** The last waiting event and the number of requests, by relay. */
   readonly #waiting = new Map<string, { relay: LiveRelay; eventId: string; calls: number }>();
 
@@ -125,6 +127,18 @@ export class RequestLog {
     return (found) => {
       this.#add(relay, { ...call, cause: cutToLine(found, MAX_CAUSE_CHARS) });
     };
+  }
+
+  /** Records a rejected request that would have become an event. `eventId` is null where it has no readable id. */
+  recordLoss(relay: LiveRelay, eventId: string | null, at: number): void {
+    this.#ledger.record(relay, eventId, at);
+    this.#behind.arm();
+  }
+
+  /** Forgets the losses since this time, because the rejected requests were stray ones. */
+  forgetLosses(relay: LiveRelay, since: number, until: number): void {
+    this.#ledger.forget(relay, since, until);
+    this.#behind.arm();
   }
 
   /** Records a request to an unknown name. The environment is looked up at the next write. */
@@ -220,7 +234,8 @@ export class RequestLog {
     this.#folds.prune(this.#deps.clock.now());
     const noted = this.#noted;
     const unknown = this.#unknown;
-    if (noted.size === 0 && unknown.size === 0) return;
+    if (noted.size === 0 && unknown.size === 0 && this.#ledger.isEmpty) return;
+    const losses = this.#ledger.take();
     for (const calls of noted.values()) detach(calls);
     this.#noted = new Map();
     this.#unknown = new Map();
@@ -242,12 +257,14 @@ export class RequestLog {
           tx.notify("call", environmentId);
         }
         await writeUnknownRequests(tx, found.unknown);
+        await writeRejections(tx, losses);
         return seqs;
       });
       for (const [at, { calls }] of written.entries())
         for (const [nth, { fold }] of calls.entries()) if (fold !== null) fold.seq = rows[at]?.[nth] ?? null;
       for (const told of found.told) notifier.notifyUnknownCall(told);
     } catch (error) {
+      this.#ledger.restore(losses);
       for (const [environmentId, calls] of noted) {
         const later = this.#noted.get(environmentId) ?? [];
         this.#noted.set(environmentId, [...calls, ...later].slice(-MAX_RECENT_CALLS));

@@ -24,7 +24,7 @@ function rankOf({ code, target, dead }: Weighed): number {
   if (code === "environment_held") return 0;
   if (code === "approval_waiting") return 2;
   if (target === "server") return 4;
-  return dead?.cause.stands === "no" ? 3 : 1;
+  return dead?.cause.stands === "no" || code === "requests_rejected" ? 3 : 1;
 }
 
 /**

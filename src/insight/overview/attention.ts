@@ -1,6 +1,6 @@
 /**
- * Lists what needs an owner's attention in an environment, each thing once: a hold, changes that wait for approval, dead events, problems, and
- * open alerts that none of these explains. Leaves out what is resolved or acknowledged.
+ * Lists what needs an owner's attention in an environment, each thing once: a hold, changes that wait for approval, dead events, problems, rejected
+ * requests whose events are missing, and open alerts that none of these explains. Leaves out what is resolved or acknowledged.
  */
 import { type Clock, toIso } from "../../base/clock.ts";
 import { type Approval, listOpenApprovals } from "../../operator/sync/approval.ts";
@@ -21,6 +21,7 @@ import { dropAcknowledged, isCauseOfDeath, makeDeadItems, RELAY_FAILED } from ".
 import { countDead, type DeadOfRelay } from "./dead-events.ts";
 import { describeHold } from "./hold.ts";
 import { findLastAttemptAt, findLatestFailure } from "./latest-failure.ts";
+import { listRejectedItems } from "./rejected.ts";
 
 /** The most items of each kind, the newest first. */
 const MAX_ITEMS = 100;
@@ -66,6 +67,7 @@ export async function listAttention(
     ...(await itemsOfApprovals(store, id, clock)),
     ...(await makeDeadItems(store, rows, dead, alerts, { describes, isFailing })),
     ...(await itemsOfProblems(store, id, sources)),
+    ...(await listRejectedItems(store, id, clock.now())),
     ...(await itemsOfAlerts(store, sources)),
   ];
   return { items: describes ? await addChanges(store, rows, items) : items, more: sources.more };

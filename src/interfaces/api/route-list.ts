@@ -23,6 +23,7 @@ import { personRoutes } from "./person.ts";
 import { personSessionRoutes } from "./person-session.ts";
 import { pullRoutes } from "./pull.ts";
 import { recordRoutes } from "./record.ts";
+import { rejectedRoutes } from "./rejected.ts";
 import { relayRoutes } from "./relay.ts";
 import { relaySecretRoutes } from "./relay-secret.ts";
 import { findRoutes } from "./search.ts";
@@ -53,6 +54,7 @@ export const ROUTES: readonly Route[] = [
   ...pullRoutes,
   ...approvalRoutes,
   ...missedRoutes,
+  ...rejectedRoutes,
   ...testEventRoutes,
   ...eventRoutes,
   ...bulkReplayRoutes,

@@ -39,6 +39,7 @@ import { peopleSet } from "./people/set.ts";
 import { peopleActivate, peopleSuspend } from "./people/suspend.ts";
 import { peopleAddToken, peopleRemoveToken } from "./people/token.ts";
 import { relaysDelete } from "./relays/delete.ts";
+import { relaysRejected } from "./relays/rejected.ts";
 import {
   relaysChecklist,
   relaysFunnel,
@@ -91,6 +92,7 @@ export const GROUPS: readonly Group[] = [
           relaysShow,
           relaysFunnel,
           relaysChecklist,
+          relaysRejected,
           relaysPause,
           relaysResume,
           relaysRetry,

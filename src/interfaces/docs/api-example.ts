@@ -120,6 +120,8 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "GET {E}/relays/:name": { params: NOBODY },
   "GET {E}/relays/:name/funnel": { params: NOBODY },
   "GET {E}/relays/:name/checklist": { params: NOBODY },
+  "GET {E}/relays/:name/rejected": { params: NOBODY },
+  "POST {E}/relays/:name/rejected/close": { params: NOBODY },
   "PUT {E}/relays/:name": {
     params: NOBODY,
     body: { definition: { ...EXAMPLE_RELAY, name: "orders" }, version: 1 },

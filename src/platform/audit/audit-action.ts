@@ -8,6 +8,7 @@ export const AUDIT_ACTIONS = {
   "relay.deleted": "A relay was deleted.",
   "relay.paused": "A relay was paused.",
   "relay.resumed": "A relay was resumed.",
+  "relay.rejections_closed": "A person closed the list of a relay's rejected requests.",
   "relay.secret_changed":
     "A relay's receiver secret or public key was created, stored or deleted; the row has its fingerprint.",
   "relay.signing_secret_changed":

@@ -66,6 +66,9 @@ export const senderShape = fields({
       forms: Type.Array(exportForm, { description: "the first form that fits an answer decides" }),
     }),
   ),
+  retryHours: Type.Optional(
+    Type.Integer({ description: "how long the sender repeats a rejected request, in hours" }),
+  ),
   docs: Type.String({ description: "the sender's page about its webhooks" }),
   source: Type.String({ description: "the documentation or library that every field is taken from" }),
 });

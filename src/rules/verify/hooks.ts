@@ -54,7 +54,7 @@ interface Family {
 }
 
 /** Finds the first family whose three headers are all present. */
-function findFamily(call: ReceivedRequest): Family | null {
+export function findFamily(call: ReceivedRequest): Family | null {
   for (const names of FAMILIES) {
     const id = call.header(names.id);
     if (id === null || id === "") continue;

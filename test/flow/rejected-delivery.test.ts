@@ -1,0 +1,151 @@
+/** Tests the ledger of rejected requests: what it counts, when Home names it, what closes it, and its bounds. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { DAY_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { deleteOldRejections, MAX_REJECTED_IDS, RejectionLedger, writeRejections } from "../../src/engine/receiver/rejected-delivery.ts";
+import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const ROTATED = "Zz9bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
+
+let running: RunningService;
+
+beforeEach(async () => {
+  running = await startRunningService();
+  await makeOrders(running);
+  await saveRelay(running, receiverDefinition({ when: { event_type: "paid" } }));
+  await running.hook("orders", signedCall({ id: "before", type: "paid" }));
+});
+
+afterEach(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+const paid = (id: string): { id: string; type: string } => ({ id, type: "paid" });
+
+/** Sends requests with the sender's new secret, which the relay does not hold, twelve minutes apart. */
+async function rejectMany(count: number): Promise<void> {
+  for (let nth = 1; nth <= count; nth++) {
+    await running.clock.advance(12 * MINUTE_MS);
+    expect((await running.hook("orders", signedCall(paid(`evt_${nth}`), ROTATED))).status).toBe(401);
+  }
+}
+
+async function fixSecret(): Promise<void> {
+  const { status } = await running.api("PUT", "/relays/orders/secret", { value: ROTATED });
+  expect(status).toBe(200);
+}
+
+async function arrive(id: string): Promise<void> {
+  await running.hook("orders", signedCall(paid(id), ROTATED));
+  await running.clock.advance(3_000);
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests read answers by their fields
+async function itemOnHome(): Promise<any> {
+  const { needs } = (await running.api("GET", "/overview")).body;
+  return needs.find(({ code }: { code: string }) => code === "requests_rejected") ?? null;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests read answers by their fields
+async function readRejected(): Promise<any> {
+  return (await running.api("GET", "/relays/orders/rejected")).body.rejected;
+}
+
+async function importMissed(ids: readonly string[]): Promise<void> {
+  const url = `${running.service.url}/api/apps/app_test/development/relays/orders/import-missed`;
+  const headers = { authorization: `Bearer ${running.keys.development}` };
+  const body = ids.map((id) => JSON.stringify(paid(id))).join("\n");
+  expect((await fetch(url, { method: "POST", headers, body })).status).toBe(200);
+  await running.clock.advance(3_000);
+}
+
+test("the item counts what arrived after the secret was fixed, and goes when the rest is imported", async () => {
+  await rejectMany(16);
+  expect(await itemOnHome()).toBeNull();
+  await fixSecret();
+  await arrive("another");
+  const item = await itemOnHome();
+  expect(item).toMatchObject({ target: "relay:orders", relay: "orders", since: "2026-01-15T12:12:00.000Z" });
+  expect(item.message).toBe(
+    "orders rejected 16 requests from 2026-01-15T12:12:00.000Z to 2026-01-15T15:12:00.000Z. 0 of 16 events have arrived since then.",
+  );
+  for (const id of ["evt_1", "evt_2", "evt_3"]) await arrive(id);
+  expect((await itemOnHome()).message).toEndWith("3 of 16 events have arrived since then.");
+  const rejected = await readRejected();
+  expect(rejected).toMatchObject({ requests: 16, arrived: 3, missing: 13, withoutId: 0, sender: null, repeatsUntil: null });
+  expect(rejected.items.map(({ eventId }: { eventId: string }) => eventId)).toEqual(Array.from({ length: 16 }, (_, nth) => `evt_${nth + 1}`));
+  await importMissed(Array.from({ length: 13 }, (_, nth) => `evt_${nth + 4}`));
+  expect(await itemOnHome()).toBeNull();
+  expect(await readRejected()).toMatchObject({ requests: 0, message: "No rejected request of orders is missing." });
+});
+
+test("a repeat counts once, a request that when ignores is not counted, and one without an id only by its number", async () => {
+  await rejectMany(6);
+  await running.hook("orders", signedCall(paid("evt_1"), ROTATED));
+  await running.hook("orders", signedCall({ id: "evt_other", type: "created" }, ROTATED));
+  await running.hook("orders", signedCall("{not json", ROTATED));
+  await running.hook("orders", signedCall({ type: "paid" }, ROTATED));
+  await running.hook("orders", signedCall(paid("ann@example.com"), ROTATED));
+  await fixSecret();
+  await arrive("another");
+  expect(await readRejected()).toMatchObject({ requests: 9, arrived: 0, missing: 6, withoutId: 3 });
+  expect((await itemOnHome()).message).toEndWith(
+    "0 of 6 events have arrived since then. Relay could not read the event id of 3 requests: compare with the list at the sender.",
+  );
+});
+
+test("a person closes the item, with an audit row", async () => {
+  await rejectMany(5);
+  await running.hook("orders", signedCall({ type: "paid" }, ROTATED));
+  await fixSecret();
+  await arrive("another");
+  await running.clock.advance(3_000);
+  const closed = await running.api("POST", "/relays/orders/rejected/close");
+  expect([closed.status, closed.body]).toEqual([200, { requests: 6, arrived: 0, missing: 5, withoutId: 1 }]);
+  expect(await itemOnHome()).toBeNull();
+  const audit = await running.api("GET", "/audit?action=relay.rejections_closed");
+  expect(audit.body.items).toMatchObject([{ target: "relay:orders", before: { requests: 6, missing: 5 } }]);
+  expect((await running.api("POST", "/relays/orders/rejected/close")).status).toBe(404);
+});
+
+test("some stray requests before a good one are no item", async () => {
+  await running.clock.advance(MINUTE_MS);
+  await running.hook("orders", signedCall(paid("forged_1"), ROTATED));
+  await running.hook("orders", signedCall(paid("forged_2"), ROTATED));
+  await running.clock.advance(20 * MINUTE_MS);
+  await running.hook("orders", signedCall(paid("good"), HOOK_SECRET));
+  await running.clock.advance(3_000);
+  expect(await itemOnHome()).toBeNull();
+  expect(await running.rows("SELECT * FROM rejected_delivery")).toEqual([]);
+});
+
+test("a flood of ids is stored up to the bound, and the rest is counted", async () => {
+  const { store } = running.service;
+  const [relay] = await running.rows<{ id: string }>("SELECT id FROM relay");
+  if (relay === undefined) throw new Error("The relay is not there.");
+  const ledger = new RejectionLedger();
+  for (let round = 0; round < 3; round++) {
+    for (let nth = 0; nth < 2_000; nth++) ledger.record(relay, `forged_${round}_${nth}`, running.clock.now());
+    await store.write("app", (tx) => writeRejections(tx, ledger.take()));
+  }
+  ledger.record(relay, "x".repeat(300), running.clock.now());
+  ledger.record(relay, "with a \0 in it", running.clock.now());
+  ledger.record({ id: "rel_deleted" }, "evt_1", running.clock.now());
+  await store.write("app", (tx) => writeRejections(tx, ledger.take()));
+  const count = "SELECT count(*) AS ids, sum(count) AS requests FROM rejected_delivery";
+  expect(await running.rows(count)).toEqual([{ ids: MAX_REJECTED_IDS + 1, requests: 6_002 }]);
+});
+
+test("rows are deleted with the relay, and after 30 days", async () => {
+  await rejectMany(5);
+  await running.clock.advance(3_000);
+  expect(await running.rows("SELECT event_id FROM rejected_delivery")).toHaveLength(5);
+  const later = running.clock.now() + 31 * DAY_MS;
+  await running.service.store.write("app", (tx) => deleteOldRejections(tx, later));
+  expect(await running.rows("SELECT event_id FROM rejected_delivery")).toEqual([]);
+  await running.hook("orders", signedCall(paid("late"), ROTATED));
+  await running.clock.advance(3_000);
+  expect(await running.rows("SELECT event_id FROM rejected_delivery")).toHaveLength(1);
+  expect((await running.api("DELETE", "/relays/orders")).status).toBe(204);
+  expect(await running.rows("SELECT event_id FROM rejected_delivery")).toEqual([]);
+});
