@@ -132,7 +132,7 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET {E}/relays/:name/funnel": get(`${E}/relays/busy/funnel`),
   "GET {E}/relays/:name/checklist": get(`${E}/relays/busy/checklist`),
   "GET {E}/relays/:name/rejected": get(`${E}/relays/busy/rejected`),
-  "POST {E}/relays/:name/rejected/close": refused(404, "POST", `${E}/relays/busy/rejected/close`, {}),
+  "POST {E}/relays/:name/rejected/close": send("POST", `${E}/relays/busy/rejected/close`, {}),
   "PUT {E}/relays/:name": send("PUT", `${E}/relays/busy0`, {
     definition: { ...manyTemplates, name: "busy0" },
     version: 1,

@@ -26,7 +26,6 @@ import { forgetClockBack } from "../../store/time-index.ts";
 import { alertDropped } from "../event/alert.ts";
 import { RELAY_NAME } from "../event/event.ts";
 import { deleteUnusedActionLists } from "../event/run.ts";
-import { deleteOldRejections } from "../receiver/rejected-delivery.ts";
 import { notifyExpiring } from "./expiring-event.ts";
 import { forgetSignatures } from "./retired-secret.ts";
 
@@ -95,7 +94,9 @@ export const RETENTION: Readonly<Record<string, Step>> = {
     deleteSome(tx, "bulk_replay", "id", "finished_at < $ms", nowMs - RUN_AUDIT_RETENTION_MS),
   ),
   "recent calls": forgetRecentCalls,
-  "rejected deliveries": repeated(deleteOldRejections),
+  "rejected deliveries": repeated((tx, nowMs) =>
+    deleteSome(tx, "rejected_delivery", "relay_id, event_id", "last_at < $ms", nowMs - EVENT_RETENTION_MS),
+  ),
   "previous secrets": single(deletePreviousSecrets),
   "erased addresses": single(deleteSpentErasures),
 };

@@ -1,8 +1,7 @@
 /**
  * The ledger of rejected requests that would have become events: one row for each event id of a relay, and one row that counts the requests without
- * a readable id. An id has arrived when an event of the relay has it. Nobody verified the ids, so they are only compared and shown.
+ * a readable id. An id has arrived when an event of the relay has it. The ids are not verified, so they are only compared and shown.
  */
-import { EVENT_RETENTION_MS } from "../../base/limit.ts";
 import type { LiveRelay } from "../../rules/relay/live-relay.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
@@ -15,7 +14,6 @@ export const MAX_REJECTED_IDS = 1_000;
 export const NO_ID = "";
 /** The ids that one transaction compares with the events. */
 const IDS_AT_ONCE = 100;
-const EXPIRED_AT_ONCE = 250;
 /** No control characters, which PostgreSQL refuses, and no address of a person. */
 const STORABLE = /^[^\p{C}@]{1,200}$/u;
 
@@ -31,7 +29,7 @@ const REJECTED_DELIVERY = defineTable({
     arrivedAt: orNull(integer()),
   },
 });
-export type RejectedDelivery = RowOf<typeof REJECTED_DELIVERY>;
+type RejectedDelivery = RowOf<typeof REJECTED_DELIVERY>;
 
 type Counted = Pick<RejectedDelivery, "firstAt" | "lastAt" | "count">;
 
@@ -69,7 +67,7 @@ export class RejectionLedger {
     pending.strayedUntil = until;
   }
 
-  /** Removes and returns what is to be written. */
+  /** Removes and returns the unwritten requests. */
   take(): ReadonlyMap<string, Pending> {
     const taken = this.#pending;
     this.#pending = new Map();
@@ -216,12 +214,4 @@ export async function deleteSettled(tx: Writer, relayId: string): Promise<void> 
       AND first_at <= (SELECT accepted_at FROM relay WHERE relay.id = $relayId)`,
     { relayId },
   );
-}
-
-/** Deletes rows that are as old as an event can become. Returns whether there may be more. */
-export async function deleteOldRejections(tx: Writer, nowMs: number): Promise<boolean> {
-  const untilMs = nowMs - EVENT_RETENTION_MS;
-  const sql = `DELETE FROM rejected_delivery WHERE (relay_id, event_id) IN
-    (SELECT relay_id, event_id FROM rejected_delivery WHERE last_at < $untilMs LIMIT ${EXPIRED_AT_ONCE})`;
-  return (await tx.run(sql, { untilMs })) === EXPIRED_AT_ONCE;
 }

@@ -30,7 +30,7 @@ export const rejectedView = Type.Object({
   repeatsUntil: timeOrNull,
   /** The summary in sentences. */
   message: Type.String(),
-  /** The event ids as the requests gave them. Nobody verified them. */
+  /** The event ids as the requests gave them. They are not verified. */
   items: Type.Array(
     Type.Object({ eventId: Type.String(), firstAt: time, lastAt: time, arrivedAt: timeOrNull }),
   ),

@@ -1,6 +1,5 @@
 /** The rejected requests of a relay whose events are missing: the list, and closing it. */
 import { Type } from "typebox";
-import { Refusal } from "../../base/refusal.ts";
 import { deleteSettled, listSettled, markArrivals } from "../../engine/receiver/rejected-delivery.ts";
 import { countRejected, rejectedView, showRejected } from "../../insight/overview/rejected.ts";
 import { relayTarget, requireRelay } from "../../rules/relay/relay.ts";
@@ -11,7 +10,7 @@ export const rejectedRoutes = [
     method: "GET",
     path: "/relays/:name/rejected",
     summary:
-      "Lists the requests that a relay rejected before a request verified again, with the event ids that have not arrived. Nobody verified the ids.",
+      "Lists the requests that a relay rejected before a request verified again, with the event ids that have not arrived. The ids are not verified.",
     answer: Type.Object({ rejected: rejectedView }),
     async handle({ deps, environmentId, params, nowMs }) {
       const { store } = deps;
@@ -35,12 +34,8 @@ export const rejectedRoutes = [
     async write(tx, { environmentId, params, audit }) {
       const relay = await requireRelay(tx, environmentId, params.name);
       const rows = await listSettled(tx, environmentId, relay.id);
-      if (rows.length === 0)
-        throw new Refusal(
-          "not_found",
-          "No rejected requests of this relay are listed, so there is nothing to close.",
-        );
       const closed = countRejected(rows);
+      if (rows.length === 0) return closed;
       await deleteSettled(tx, relay.id);
       await audit(tx, { action: "relay.rejections_closed", target: relayTarget(relay.name), before: closed });
       return closed;

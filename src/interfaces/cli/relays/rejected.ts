@@ -17,7 +17,7 @@ export const relaysRejected: Command = {
   words: ["relays", "rejected"],
   summary: "list rejected requests whose events are missing",
   details:
-    "The list has the requests that the relay rejected because of its secret or its recipe, before a request verified again. A request leaves the list when its event arrives or is imported. Nobody verified the event ids.\nExit codes:\n  0: nothing is missing\n  1: refused or failed\n  3: events are missing",
+    "The list has the requests that the relay rejected because of its secret or its recipe, before a request verified again. A request leaves the list when its event arrives or is imported. The event ids are not verified.\nExit codes:\n  0: nothing is missing\n  1: refused or failed\n  3: events are missing",
   arguments: [NAME],
   options: [
     { name: "close", help: "delete the list, because nothing more is to come" },
@@ -57,7 +57,7 @@ function writeRejected({ relay, message, items, requests, arrived }: RejectedVie
   const more = missing.length - ids.length;
   return [
     plain(message),
-    ...(ids.length === 0 ? [] : ["Event ids without an event, which nobody verified:"]),
+    ...(ids.length === 0 ? [] : ["Event ids without an event (not verified):"]),
     ...ids,
     ...(more > 0 ? [`  and ${more} more: relay relays rejected ${plain(relay)} --json`] : []),
     ...(requests === arrived
