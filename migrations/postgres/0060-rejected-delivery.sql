@@ -8,3 +8,4 @@ CREATE TABLE rejected_delivery (
   PRIMARY KEY (relay_id, event_id)
 );
 CREATE INDEX rejected_delivery_by_time ON rejected_delivery (last_at);
+CREATE INDEX rejected_delivery_missing ON rejected_delivery (relay_id) WHERE arrived_at IS NULL;

@@ -856,6 +856,8 @@ CREATE TABLE rejected_delivery (
 
 CREATE INDEX rejected_delivery_by_time ON rejected_delivery (last_at);
 
+CREATE INDEX rejected_delivery_missing ON rejected_delivery (relay_id) WHERE arrived_at IS NULL;
+
 CREATE TRIGGER relay_keyed AFTER INSERT ON relay
 BEGIN
   INSERT OR IGNORE INTO relay_name (environment_id, name) VALUES (NEW.environment_id, NEW.name);
