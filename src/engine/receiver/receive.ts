@@ -43,6 +43,8 @@ import { UnverifiedCap } from "./unverified-cap.ts";
 const SIGNING_HEADER = /sign|hmac|digest|token|secret|auth|key|hook/i;
 
 const MARK_EVERY_MS = 2_000;
+/** The largest rejected body whose event id is read, because one turn of the event loop parses it whole. */
+const MAX_READ_BYTES = 64 * 1024;
 
 interface ReceiverRequest {
   appId: string;
@@ -358,6 +360,7 @@ function nameOutcome(answer: ReceiverAnswer): string {
  * handshake and for a request that `when` ignores.
  */
 function readLostEvent({ receiver, definition: { trigger } }: ReceiverRelay, call: ReceivedRequest) {
+  if (call.body.byteLength > MAX_READ_BYTES) return { eventId: null };
   const parsed = call.parsed();
   if (!parsed.ok) return { eventId: null };
   if (isHandshake(receiver, call)) return null;

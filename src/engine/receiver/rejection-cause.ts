@@ -106,6 +106,7 @@ export class CauseFinder {
 
   async #diagnose({ by, call, headers, acceptedAt, record, identify }: RejectedRequest): Promise<void> {
     this.#identify(identify);
+    await yieldToEventLoop();
     const { store, sealer, log } = this.#deps;
     const { relay, cause, unmatched } = by;
     try {
