@@ -32,6 +32,7 @@ async function rejectMany(count: number): Promise<void> {
 }
 
 async function fixSecret(): Promise<void> {
+  await running.clock.advance(MINUTE_MS);
   const { status } = await running.api("PUT", "/relays/orders/secret", { value: ROTATED });
   expect(status).toBe(200);
 }

@@ -143,7 +143,7 @@ export async function writeRejections(tx: Writer, taken: ReadonlyMap<string, Pen
 }
 
 /** The rows of an outage that is over: a request verified after they were rejected. */
-const SETTLED = "relay.accepted_at IS NOT NULL AND rejected_delivery.first_at <= relay.accepted_at";
+const SETTLED = "relay.accepted_at IS NOT NULL AND rejected_delivery.first_at < relay.accepted_at";
 const COLUMNS = `rejected_delivery.relay_id AS relayId, rejected_delivery.event_id AS eventId, rejected_delivery.first_at AS firstAt,
   rejected_delivery.last_at AS lastAt, rejected_delivery.count AS count, rejected_delivery.arrived_at AS arrivedAt`;
 
@@ -211,7 +211,7 @@ export function listSettled(
 export async function deleteSettled(tx: Writer, relayId: string): Promise<void> {
   await tx.run(
     `DELETE FROM rejected_delivery WHERE relay_id = $relayId
-      AND first_at <= (SELECT accepted_at FROM relay WHERE relay.id = $relayId)`,
+      AND first_at < (SELECT accepted_at FROM relay WHERE relay.id = $relayId)`,
     { relayId },
   );
 }
