@@ -152,3 +152,13 @@ test("rows are deleted with the relay, and after 30 days", async () => {
   expect((await running.api("DELETE", "/relays/orders")).status).toBe(204);
   expect(await running.rows("SELECT event_id FROM rejected_delivery")).toEqual([]);
 });
+
+test("a write that failed puts its requests back, without those that turned out to be stray", () => {
+  const ledger = new RejectionLedger();
+  ledger.record({ id: "rel_1" }, "evt_outage", 1_000);
+  ledger.record({ id: "rel_1" }, "evt_stray", 5_000);
+  const taken = ledger.take();
+  ledger.forget({ id: "rel_1" }, 5_000, 6_000);
+  ledger.restore(taken);
+  expect([...(ledger.take().get("rel_1")?.ids.keys() ?? [])]).toEqual(["evt_outage"]);
+});

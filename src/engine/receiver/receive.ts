@@ -9,22 +9,15 @@ import type { Places } from "../../base/limiter.ts";
 import type { Log } from "../../base/log.ts";
 import { Refusal } from "../../base/refusal.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
-import { isHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
-import {
-  type LiveRelay,
-  type LiveRelays,
-  type ReceiverRelay,
-  Snapshot,
-} from "../../rules/relay/live-relay.ts";
-import type { ReceivedRequest } from "../../rules/verify/contract.ts";
+import { type LiveRelay, type LiveRelays, Snapshot } from "../../rules/relay/live-relay.ts";
 import { askHandshake, HandshakeAnswer, type NamedHandshake } from "../../rules/verify/handshake.ts";
 import { ReceivedBody, receiveRequest } from "../../rules/verify/received-request.ts";
 import { signingMethodOf } from "../../rules/verify/signing-method.ts";
-import { readUnverifiedEventId } from "../../rules/verify/unverified-event-id.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
 import type { Health } from "../health/health.ts";
 import type { EventRunner } from "./event-storage.ts";
 import { Ingestion, type ReceiverAnswer, type VerifiedRequest } from "./ingest.ts";
+import { readLostEvent } from "./lost-event.ts";
 import { markArrivals } from "./rejected-delivery.ts";
 import {
   explainToCaller,
@@ -42,9 +35,8 @@ import { UnverifiedCap } from "./unverified-cap.ts";
 /** Headers that may contain a signature, by their names. */
 const SIGNING_HEADER = /sign|hmac|digest|token|secret|auth|key|hook/i;
 
+/** The shortest time between two searches for lost events that arrived. */
 const MARK_EVERY_MS = 2_000;
-/** The largest rejected body whose event id is read, because one turn of the event loop parses it whole. */
-const MAX_READ_BYTES = 64 * 1024;
 
 interface ReceiverRequest {
   appId: string;
@@ -312,13 +304,13 @@ export class Receiver {
     const { url: receiverUrl, bodies: kinds } = by.relay.receiver;
     const headers = new Headers(request.headers);
     const call = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
-    const identify = (): void => {
-      const lost = isLoss ? readLostEvent(by.relay, call) : null;
-      if (lost !== null) this.#requestLog.recordLoss(by.relay, lost.eventId, nowMs);
-    };
+    if (isLoss)
+      this.#causes.addIdentification(body.byteLength, () => {
+        const lost = readLostEvent(by.relay, call);
+        if (lost !== null) this.#requestLog.recordLoss(by.relay, lost.eventId, nowMs);
+      });
     if (!mayFind) {
       this.#requestLog.recordRejected(by, source, refusal);
-      this.#causes.addIdentification(body.byteLength, identify);
       return;
     }
     const explain = this.#requestLog.recordUnexplained(by, source);
@@ -327,7 +319,7 @@ export class Receiver {
       explain(cause);
     };
     const acceptedAt = this.#deps.health.healthOf(by.relay.id).acceptedAt;
-    this.#causes.add({ by, call, headers: [...headers], acceptedAt, record, identify });
+    this.#causes.add({ by, call, headers: [...headers], acceptedAt, record });
   }
 
   /** Throws where the address is over its cap. Costly work is then refused, whether the request would verify or not. */
@@ -353,21 +345,6 @@ function nameOutcome(answer: ReceiverAnswer): string {
   if (answer instanceof HandshakeAnswer) return "handshake";
   if ("duplicate" in answer) return "duplicate";
   return "ignored" in answer ? "ignored" : "accepted";
-}
-
-/**
- * Reads the event that an unverified request would have become, as ingest.ts does. `eventId` is null where nothing names it. Returns null for a
- * handshake and for a request that `when` ignores.
- */
-function readLostEvent({ receiver, definition: { trigger } }: ReceiverRelay, call: ReceivedRequest) {
-  if (call.body.byteLength > MAX_READ_BYTES) return { eventId: null };
-  const parsed = call.parsed();
-  if (!parsed.ok) return { eventId: null };
-  if (isHandshake(receiver, call)) return null;
-  const mapped = readMap(receiver.map, parsed);
-  if (matchesWhen(receiver.when, mapped) !== null) return null;
-  const own = trigger.kind === "receiver" ? readUnverifiedEventId(trigger.verify, call) : null;
-  return { eventId: readEventId(mapped) ?? own };
 }
 
 /** Reports whether a scanner sent the request: it has nothing that could be a signature, where the relay's sender sends one in a header. */

@@ -31,8 +31,6 @@ interface RejectedRequest {
   headers: HeaderList;
   /** The time when a request of this relay last verified here; null for never. */
   acceptedAt: number | null;
-  /** Reads and records the request's event id. */
-  identify(): void;
   /** Gets the complete cause. `names` says whether the cause names the difference, or since when requests fail; null for neither. */
   record(cause: string, names: "difference" | "since" | null): void;
 }
@@ -71,7 +69,7 @@ export class CauseFinder {
     this.#enqueue(receipt.call.body.byteLength, () => this.#diagnose(receipt));
   }
 
-  /** Reads the event id of a request whose cause is known soon, after its answer. */
+  /** Reads the event id of a rejected request soon, after its answer, in a separate turn of the event loop. */
   addIdentification(bytes: number, identify: () => void): void {
     this.#enqueue(bytes, async () => this.#identify(identify));
   }
@@ -92,7 +90,7 @@ export class CauseFinder {
     return this.#last;
   }
 
-  /** Charges the work of reading an event id, in which a body of 256 KB is parsed. */
+  /** Charges the work of reading an event id, which parses the body. */
   #identify(identify: () => void): void {
     const { clock, log } = this.#deps;
     const fromMs = clock.monotonicMs();
@@ -104,9 +102,7 @@ export class CauseFinder {
     this.#workUs -= (clock.monotonicMs() - fromMs) * 1_000;
   }
 
-  async #diagnose({ by, call, headers, acceptedAt, record, identify }: RejectedRequest): Promise<void> {
-    this.#identify(identify);
-    await yieldToEventLoop();
+  async #diagnose({ by, call, headers, acceptedAt, record }: RejectedRequest): Promise<void> {
     const { store, sealer, log } = this.#deps;
     const { relay, cause, unmatched } = by;
     try {
