@@ -78,10 +78,11 @@ export class RejectionLedger {
   restore(taken: ReadonlyMap<string, Pending>): void {
     for (const [id, { ids, strayedSince, strayedUntil }] of taken) {
       const pending = this.#pendingOf(id);
-      if (pending.strayedSince === null) {
-        Object.assign(pending, { strayedSince, strayedUntil });
-        for (const [eventId, counted] of ids) addTo(pending.ids, eventId, counted);
-      } else if (strayedSince !== null) pending.strayedSince = Math.min(pending.strayedSince, strayedSince);
+      const strayedAfter = pending.strayedSince;
+      if (strayedAfter === null) Object.assign(pending, { strayedSince, strayedUntil });
+      else if (strayedSince !== null) pending.strayedSince = Math.min(strayedAfter, strayedSince);
+      for (const [eventId, counted] of ids)
+        if (strayedAfter === null || counted.firstAt < strayedAfter) addTo(pending.ids, eventId, counted);
     }
   }
 
