@@ -305,7 +305,8 @@ export class Receiver {
     const headers = new Headers(request.headers);
     const call = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
     if (isLoss)
-      this.#causes.addIdentification(body.byteLength, () => {
+      // The diagnosis counts the bytes of the same body.
+      this.#causes.addIdentification(mayFind ? 0 : body.byteLength, () => {
         const lost = readLostEvent(by.relay, call);
         if (lost !== null) this.#requestLog.recordLoss(by.relay, lost.eventId, nowMs);
       });

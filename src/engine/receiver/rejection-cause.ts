@@ -17,7 +17,8 @@ import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import type { UnverifiedRejection } from "./rejection.ts";
 
-const MAX_WAITING = 16;
+/** The most pieces of work that wait: a request has up to two, the reading of its event id and its diagnosis. */
+const MAX_WAITING = 32;
 const MAX_WAITING_BYTES = 1024 * 1024;
 /** The work that can be spent at once, and the work that each second adds. */
 const MAX_WORK_US = 300_000;
