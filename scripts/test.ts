@@ -37,7 +37,7 @@ const BROWSER_TESTS = "test/browser/";
 /** A file of `npm test` that has its own rounds in the soak imports this module. */
 const ROUNDS = "kit/rounds.ts";
 const TIMINGS = join(import.meta.dir, "test", "timings.json");
-/** Lanes for files that mostly wait, in addition to one lane for each processor. */
+/** Lanes that prefer files that mostly wait, in addition to one lane for each processor. Files that compute also wait, for disks and databases. */
 const WAITING_LANES = 2;
 /** The assumed time of a file with long rounds, because its recorded timing excludes them. It starts first, in its own process. */
 const LONG_ROUNDS = [120, 120] as const;
@@ -163,7 +163,7 @@ async function runAll(): Promise<JobResult[]> {
       await runBatch(batch, options);
   };
   const computingLanes = Array.from({ length: availableParallelism() }, () => lane(computing, waiting));
-  const waitingLanes = Array.from({ length: WAITING_LANES }, () => lane(waiting, []));
+  const waitingLanes = Array.from({ length: WAITING_LANES }, () => lane(waiting, computing));
   await Promise.all([...computingLanes, ...waitingLanes]);
   return finished;
 }
