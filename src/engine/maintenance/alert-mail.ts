@@ -39,6 +39,7 @@ import {
   type OutgoingMail,
 } from "../../platform/mail/mailer.ts";
 import { findSenderAddress } from "../../platform/mail/sender-domain.ts";
+import { relayOf } from "../../rules/relay/relay.ts";
 import { addFigures } from "../../rules/relay/streak-figure.ts";
 import { listHints } from "../../rules/relay/trouble-hint.ts";
 import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../../store/port.ts";
@@ -340,7 +341,8 @@ function formatAlert({ alert, hints, before }: MailedAlert, placeUrl: string): s
     lines.push(
       `The same happened ${before.count} times from ${toIso(before.at)} to ${toIso(before.lastAt)}.`,
     );
-  if (target.startsWith("relay:")) lines.push(`${placeUrl}/relays/${encodeURIComponent(nameOf(alert))}`);
+  const relay = relayOf(target);
+  if (relay !== null) lines.push(`${placeUrl}/relays/${encodeURIComponent(relay)}`);
   return lines.join("\n");
 }
 

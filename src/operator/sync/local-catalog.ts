@@ -3,6 +3,7 @@
  * to the file, item by item. Items that the file does not name stay unchanged.
  */
 import { isJsonObject, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
+import { relayOf } from "../../rules/relay/relay.ts";
 import type { Writer } from "../../store/port.ts";
 import { type Catalog, catalogPath, checkCatalogFile, EMPTY_CATALOG } from "./catalog-file.ts";
 import { type CatalogChange, editCatalog, listItems } from "./catalog-file-edit.ts";
@@ -132,7 +133,7 @@ export class LocalCatalog {
     const isFirst = (await findSynced(tx, environmentId, FIRST_SYNC_TARGET)) === null;
     if (isFirst) await recordSynced(tx, environmentId, FIRST_SYNC_TARGET, null, clock.now());
     const items = new Map(listItems(written as JsonObject).map((item) => [syncTarget(item), item]));
-    const known = [...brought.keys()].filter((target) => !target.startsWith("relay:"));
+    const known = [...brought.keys()].filter((target) => relayOf(target) === null);
     const targets = new Set([...known, ...(await listItemTargets(tx, environmentId)), ...items.keys()]);
     const changes: CatalogChange[] = [];
     let keepsOld = false;

@@ -6,7 +6,7 @@
 import { existsSync } from "node:fs";
 import { parseJson, writeJson } from "../../base/json.ts";
 import type { LocalSecrets } from "../../platform/secret/local-secrets.ts";
-import { listRelayRows, type RelayRow, relayTarget } from "../../rules/relay/relay.ts";
+import { listRelayRows, type RelayRow, relayOf, relayTarget } from "../../rules/relay/relay.ts";
 import { checkDefinitionFile, definitionPath, relayNameOf, relaysFolder } from "./definition-file.ts";
 import { type FileProblem, type FileText, parseFileText, readModifiedMs } from "./json-file.ts";
 import { applyRelay, matchesFile, recordSyncedRelay, removeRelay } from "./local-apply.ts";
@@ -112,7 +112,7 @@ export class LocalRelays {
       brought: await listSynced(tx, environment.id),
     }));
     const away: string[] = [];
-    const hadFiles = [...brought.keys()].some((target) => target.startsWith("relay:"));
+    const hadFiles = [...brought.keys()].some((target) => relayOf(target) !== null);
     const isAway = hadFiles && !existsSync(relaysFolder(serviceDir));
     for (const row of rows) {
       const base = brought.get(relayTarget(row.name)) ?? null;
@@ -122,10 +122,10 @@ export class LocalRelays {
       brought.delete(relayTarget(row.name));
     }
     for (const [target, base] of brought) {
-      if (!target.startsWith("relay:")) continue;
-      const path = definitionPath(serviceDir, target.slice("relay:".length));
-      if (isAway) this.#write.recordUnwritten(path, target, "its folder is away");
-      else await this.#removeFileOfDeleted(target, base, texts);
+      const name = relayOf(target);
+      if (name === null) continue;
+      if (isAway) this.#write.recordUnwritten(definitionPath(serviceDir, name), target, "its folder is away");
+      else await this.#removeFileOfDeleted(name, base, texts);
     }
     this.#reportMissingFolder(isAway ? away.length : null);
     return await this.#deleteMissing(isAway ? [] : away, new Set(isAway ? away : []));
@@ -166,9 +166,9 @@ export class LocalRelays {
   }
 
   /** Removes the file of a relay that the dashboard deleted. A file that was edited since creates the relay again. */
-  async #removeFileOfDeleted(target: string, base: string, texts: Map<string, FileText>): Promise<void> {
+  async #removeFileOfDeleted(name: string, base: string, texts: Map<string, FileText>): Promise<void> {
     const { store, environment, serviceDir, print } = this.#deps;
-    const name = target.slice("relay:".length);
+    const target = relayTarget(name);
     const path = definitionPath(serviceDir, name);
     const file = texts.get(path);
     if (file !== undefined) {

@@ -3,6 +3,7 @@
  * instead of the content.
  */
 import { type Json, type JsonObject, writeJson } from "../../base/json.ts";
+import { relayOf } from "../../rules/relay/relay.ts";
 import { isEqual } from "./catalog-item.ts";
 import type { MergeBase } from "./merge-base.ts";
 
@@ -33,7 +34,7 @@ export function listSeen(memory: MergeBase, files: ReadonlyMap<string, ReadFileI
   const seen = new Map<string, SeenItem>();
   for (const [target, base] of memory) {
     const read = files.get(target);
-    if (read === undefined && !target.startsWith("relay:")) continue;
+    if (read === undefined && relayOf(target) === null) continue;
     const changed = read === undefined || !isEqual(read(base as JsonObject | null), base);
     seen.set(target, { mark: markOf(base), changed });
   }
