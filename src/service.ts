@@ -32,6 +32,7 @@ import type { HttpDeps } from "./interfaces/http/deps.ts";
 import { createHttp } from "./interfaces/http/server.ts";
 import { ManualBackup } from "./operator/backup/manual-backup.ts";
 import { BackupSchedule, makeBackupStarter, type StartBackup } from "./operator/backup/schedule.ts";
+import { readBackupPlan } from "./operator/backup/stored-schedule.ts";
 import { ApprovalTracker } from "./operator/sync/approval-tracker.ts";
 import { SyncCap } from "./operator/sync/sync-cap.ts";
 import { LoginCap } from "./platform/account/login-cap.ts";
@@ -238,9 +239,11 @@ async function startOnce(
   started.defer(store.listen(() => erasures.wake(), ["erasure"]));
   started.defer(store.listen(() => removals.wake(), ["environment"]));
   started.defer(store.listen(() => bulkReplays.wake(), ["bulk_replay"]));
+  let backups: BackupSchedule | null = null;
+  started.defer(store.listen(() => backups?.wake(), ["backup_schedule"]));
   const refresh = (): void => {
     relays.invalidate();
-    for (const one of [runner, capture, removals, bulkReplays]) one.wake();
+    for (const one of [runner, capture, removals, bulkReplays, backups]) one?.wake();
   };
   started.defer(store.watch(({ foreignChange }) => (foreignChange ? refresh() : undefined)));
   started.defer(() => silence.stop());
@@ -283,7 +286,6 @@ async function startOnce(
   const app = createHttp(http, ROUTES);
 
   // The start: what a dead process left runs again, then requests arrive, then background work begins with the leases.
-  let backups: BackupSchedule | null = null;
   leases.watch({
     async begin(environmentId) {
       if (!leases.holdsAll) runner.take(environmentId);
@@ -331,8 +333,9 @@ async function startOnce(
   await scheduler.start();
   problems.check();
   await leases.start(originOf(farHost(config.host), port));
-  if (config.backup !== null) {
-    backups = started.adopt(new BackupSchedule({ ...backup, ...config.backup }), stop);
+  if (config.database === null) {
+    const readPlan = () => store.read((tx) => readBackupPlan(tx, config));
+    backups = started.adopt(new BackupSchedule({ ...backup, readPlan }), stop);
   }
 
   // This runs first at a stop. It ends mail that waits for its server, so that no later step waits for it, and the runner takes no new work.

@@ -25,6 +25,8 @@ export type Topic =
   | "record_change"
   /** A bulk replay that began. */
   | "bulk_replay"
+  /** The stored schedule of automatic backups. */
+  | "backup_schedule"
   /** A problem that was raised or cleared. */
   | "problem"
   | "alert"

@@ -5,6 +5,7 @@ import { createApp } from "../../src/platform/account/app.ts";
 import { createOwner, hashPassword } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
 import { openDashboard } from "../kit/browser.ts";
+import { shoot } from "../kit/browser-shots.ts";
 
 const SECRET = "whsec_processor1A2b3C4d5E6f7G8h";
 const backups: (() => void)[] = [];
@@ -95,6 +96,17 @@ test("a backup can be requested, shows its progress, and explains how to restore
   backups[0]?.();
   await page.getByRole("button", { name: "Back up now" }).waitFor();
   await page.getByText("relay restore").first().waitFor();
+});
+
+test("a schedule of automatic backups is set and takes effect at once", async () => {
+  await page.getByText("Automatic backups are off.").waitFor();
+  await page.getByLabel("Make a backup").selectOption({ label: "every 6 hours" });
+  await page.getByLabel("Backups to keep").fill("3");
+  await page.getByRole("button", { name: "Save schedule" }).click();
+  await page.getByText("The server creates a backup every 6 hours and keeps the newest 3 of them.").waitFor();
+  while (backups[1] === undefined) await page.waitForTimeout(20);
+  backups[1]?.();
+  await shoot(page, "backup-schedule");
 });
 
 test("an owner is invited by a link that is shown once, and removed", async () => {

@@ -37,6 +37,7 @@ const HERE_ALONE: Readonly<Record<string, string>> = {
   "admin remove": "a key is of one environment, and owners are of the whole server",
   "admin audit": "a key is of one environment, and owners are of the whole server",
   backup: "a backup is a file of the server",
+  "backups schedule": "a backup is a file of the server",
   restore: "a backup is a file of the server",
   move: "it moves the database of a stopped server",
   doctor: "it looks at the files",

@@ -70,25 +70,27 @@ runScenarios([
 const hasEnded = ({ backups }: { backups: { running: unknown } }): boolean => backups.running === null;
 
 /** Starts a server whose backups end when the test says so. */
-async function startWithBackups() {
+async function startWithBackups(backup: { everyMs: number; keep: number } | null = { everyMs: 86_400_000, keep: 7 }) {
   const made: { file: string; end: (error?: Error) => void }[] = [];
   const startBackup = (file: string) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     made.push({ file, end: (error) => (error === undefined ? resolve() : reject(error)) });
     return { done: promise, stop: () => reject(new Error("stopped")) };
   };
-  const config = { backup: { everyMs: 86_400_000, keep: 7 }, baseUrl: null };
+  const config = { backup, baseUrl: null };
   const running = await startRunningService({ config, ports: { startBackup } });
   const token = await running.service.store.write("app", async (tx) => {
     const nowMs = running.clock.now();
     const owner = await createOwner(tx, { email: "ann@example.com", passwordHash: null, nowMs });
     return (await createSession(tx, owner.id, nowMs)).token;
   });
-  const ask = async (method: string) => {
-    const headers = { cookie: `relay_session=${token}`, origin: running.service.url };
-    const answer = await fetch(`${running.service.url}/api/backups`, { method, headers });
+  const ask = async (method: string, path = "", body?: unknown) => {
+    const headers = { cookie: `relay_session=${token}`, origin: running.service.url, "content-type": "application/json" };
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(`${running.service.url}/api/backups${path}`, { method, headers, ...sent });
     // biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
-    return { status: answer.status, backups: ((await answer.json()) as any).backups };
+    const { backups, code } = (await answer.json()) as any;
+    return { status: answer.status, backups, code };
   };
   return { running, made, ask };
 }
@@ -113,6 +115,49 @@ testOfFile("repeated clicks request one backup, which is audited and listed when
   const { backups } = await poll(() => ask("GET"), hasEnded);
   expect(backups).toMatchObject({ running: null, failed: null, files: [{ name: "by-hand-20260115T120000000Z.db", bytes: 6 }] });
   expect(backups.folder).toBe(join(running.dataDir, "backups"));
+});
+
+testOfFile("a stored schedule makes backups without a restart, is audited, and is checked", async () => {
+  const { running, made, ask } = await startWithBackups(null);
+  await using _ = running;
+  const saved = await ask("PUT", "/schedule", { everyHours: 6, keep: 3 });
+  expect([saved.status, saved.backups.schedule, saved.backups.scheduleGiven]).toEqual([200, { everyHours: 6, keep: 3 }, false]);
+  await poll(
+    async () => made.length,
+    (count) => count === 1,
+  );
+  expect(made[0]?.file).toContain("scheduled-");
+  made[0]?.end();
+  for (const body of [
+    { everyHours: 0, keep: 3 },
+    { everyHours: 721, keep: 3 },
+    { everyHours: 6, keep: 0 },
+    { everyHours: 6, keep: 1_001 },
+    { keep: 3 },
+  ])
+    expect((await ask("PUT", "/schedule", body)).status).toBe(400);
+  expect((await ask("PUT", "/schedule", { everyHours: null, keep: 3 })).backups.schedule).toBeNull();
+  const rows = await running.rows<{ before: string; after: string }>(
+    "SELECT before, after FROM audit WHERE action = 'backup.scheduled' ORDER BY seq",
+  );
+  expect(rows.map(({ before, after }) => [JSON.parse(before), JSON.parse(after)])).toEqual([
+    [
+      { everyHours: null, keep: 7 },
+      { everyHours: 6, keep: 3 },
+    ],
+    [
+      { everyHours: 6, keep: 3 },
+      { everyHours: null, keep: 3 },
+    ],
+  ]);
+});
+
+testOfFile("a schedule of the command line wins over the stored one", async () => {
+  const { running, ask } = await startWithBackups();
+  await using _ = running;
+  const refused = await ask("PUT", "/schedule", { everyHours: 6, keep: 3 });
+  expect([refused.status, refused.code]).toEqual([409, "backup_refused"]);
+  expect((await ask("GET")).backups).toMatchObject({ schedule: { everyHours: 24, keep: 7 }, scheduleGiven: true });
 });
 
 testOfFile("a failed backup shows its reason until the next one begins", async () => {

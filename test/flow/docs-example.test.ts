@@ -268,7 +268,7 @@ describe("commands in a separate folder", () => {
 });
 
 describe("server commands with their folders below a temporary folder", () => {
-  const isServer = ({ kind, text }: Block): boolean => kind === "command" && /^relay (serve|backup|restore) /.test(text);
+  const isServer = ({ kind, text }: Block): boolean => kind === "command" && /^relay (serve|backup|backups|restore) /.test(text);
   const pages = [...new Set(blocks.filter(isServer).map(({ page }) => page))];
 
   test.each(pages)("%s", async (page) => {

@@ -152,6 +152,12 @@ CREATE INDEX audit_by_target ON audit (environment_id, target, seq) WHERE event_
 
 CREATE INDEX audit_changes ON audit (environment_id, seq) WHERE event_id IS NULL;
 
+CREATE TABLE backup_schedule (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  every_hours INTEGER,
+  keep INTEGER NOT NULL
+);
+
 CREATE TABLE bulk_replay (
   id TEXT NOT NULL PRIMARY KEY,
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,

@@ -14,7 +14,7 @@ const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["selling", "portal"],
   ],
   rules: [["verify"], ["trigger", "action"], ["senders"], ["relay"], ["settings"]],
-  operator: [["sync", "backup", "doctor"]],
+  operator: [["sync", "backup"], ["doctor"]],
   engine: [
     ["event", "health", "metrics"],
     ["receiver", "schedule", "change-capture", "runner", "maintenance"],

@@ -85,6 +85,7 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET /api/backups": get("/api/backups"),
   "GET /api/audit": () => ["/api/audit?limit=200", "/api/audit?action=ref_refused", "/api/audit?target=nothing"],
   "POST /api/backups": refused(400, "POST", "/api/backups", { file: long }),
+  "PUT /api/backups/schedule": refused(400, "PUT", "/api/backups/schedule", { everyHours: long, keep: long }),
   "GET /api/owners": get("/api/owners"),
   "POST /api/owners": refused(400, "POST", "/api/owners", { email: "x".repeat(MB - 100) }, { email: `${"a.".repeat(120)}@@` }),
   "POST /api/owners/:id/link": refused(404, "POST", "/api/owners/own_none/link", {}),

@@ -7,7 +7,7 @@ import { basename, dirname, join } from "node:path";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
 import { backupFile } from "../../src/operator/backup/backup.ts";
-import { BackupSchedule, type StartBackup } from "../../src/operator/backup/schedule.ts";
+import { type BackupPlan, BackupSchedule, type StartBackup } from "../../src/operator/backup/schedule.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "relay-schedule-"));
@@ -22,7 +22,8 @@ function begin(given: { everyMs?: number; keep?: number; dataDir?: string; clock
   const clock = given.clock ?? new VirtualClock(START_MS);
   const lines: string[] = [];
   const told: boolean[] = [];
-  const state = { fails: false, started: 0 };
+  const plan: BackupPlan | null = { everyMs: given.everyMs ?? HOUR_MS, keep: given.keep ?? 3 };
+  const state: { fails: boolean; started: number; plan: BackupPlan | null } = { fails: false, started: 0, plan };
   const start: StartBackup =
     given.start ??
     ((file) => {
@@ -34,8 +35,7 @@ function begin(given: { everyMs?: number; keep?: number; dataDir?: string; clock
     });
   const schedule = new BackupSchedule({
     dataDir,
-    everyMs: given.everyMs ?? HOUR_MS,
-    keep: given.keep ?? 3,
+    readPlan: async () => state.plan,
     clock,
     log: createLog({ clock, format: "json", sink: (line) => lines.push(line) }),
     start,
@@ -52,6 +52,23 @@ function begin(given: { everyMs?: number; keep?: number; dataDir?: string; clock
 }
 
 describe("a scheduled backup", () => {
+  test("follows a plan that changes while the server runs", async () => {
+    const { clock, state, schedule, list } = begin();
+    state.plan = null;
+    await clock.advance(DAY_MS);
+    expect(state.started).toBe(0);
+    state.plan = { everyMs: 6 * HOUR_MS, keep: 2 };
+    schedule.wake();
+    await clock.advance(1);
+    expect(state.started).toBe(1);
+    await clock.advance(DAY_MS);
+    expect([state.started, list().length]).toEqual([5, 2]);
+    state.plan = null;
+    await clock.advance(DAY_MS);
+    expect(state.started).toBe(5);
+    await schedule.stop();
+  });
+
   test("is made soon after the first start, and its name says when", async () => {
     const { clock, list, schedule } = begin();
     await clock.advance(MINUTE_MS);

@@ -1,4 +1,4 @@
-/** Backups: the last one, a button that makes one, and the command that restores one. */
+/** Backups: the last one, a button that makes one, the schedule, and the command that restores one. */
 import type { BackupsView } from "../../src/interfaces/api/server.ts";
 import { sayBytes } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
@@ -11,6 +11,7 @@ import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
 import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
+import { BackupSchedule, sayHours } from "./backup-schedule.ts";
 
 type BackupFile = BackupsView["files"][number] & { id: string };
 
@@ -68,7 +69,7 @@ export function BackupList(): View {
         : html`Last backup: <b><${Ago} at=${newest.at} /></b>.`
     } ${
       schedule === null
-        ? html`Automatic backups are off. Start the server with <code>--backup-every 1d</code> (RELAY_BACKUP_EVERY) to turn them on.`
+        ? "Automatic backups are off."
         : html`The server creates a backup ${sayHours(schedule.everyHours)} and keeps the newest ${schedule.keep} of them.`
     }</p>
     <div class="tab-actions"><button type="button" class="primary" disabled=${isSending || running !== null} onClick=${() => void make()}>
@@ -80,6 +81,7 @@ export function BackupList(): View {
       files.length > 0 &&
       html`<${Table} label="Backups" columns=${COLUMNS} items=${files.map((file) => ({ ...file, id: file.name }))} />`
     }
+    <div class="settings"><${BackupSchedule} backups=${data.backups} onChange=${put} /></div>
     <section class="block setting-after" aria-label="Location and restore"><h2>Location and restore</h2>
       <p class="quiet">In <code>${folder}</code> on the disk of the server. Copy them to another machine. <code>master.key</code> is not in a backup. Store it in another place. To restore a backup, stop the server and run:</p>
       <${Command} text="relay restore ${newest === undefined ? "<file>" : `${folder}/${newest.name}`}" />
@@ -95,12 +97,6 @@ function Elsewhere({ database }: { database: string }): View {
       <p class="quiet">Use the snapshots of your provider, or run this while the servers run:</p>
       <${Command} text="pg_dump --format=custom --file=relay.dump" />
       <p class="quiet">The master key (<code>RELAY_MASTER_KEY</code> or <code>master.key</code>) is not in a backup. Store it in another place. To restore, stop every server, restore into an empty database with <code>pg_restore</code>, and start the servers with that database.</p></section>`;
-}
-
-function sayHours(hours: number): string {
-  if (hours === 1) return "every hour";
-  if (hours === 24) return "every day";
-  return hours === 168 ? "every week" : `every ${hours} hours`;
 }
 
 function Command({ text }: { text: string }): View {

@@ -4,14 +4,17 @@ import { fields, readTime } from "../../base/schema.ts";
 import { environmentSummaryView, listEnvironmentSummaries } from "../../insight/overview/environment-list.ts";
 import { type OverviewContext, overviewView, showOverview } from "../../insight/overview/overview.ts";
 import { showUrlTimes, urlTimesView } from "../../insight/overview/url-time.ts";
+import { readBackupPlan } from "../../operator/backup/stored-schedule.ts";
 import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute, ownerRoute } from "../http/route.ts";
 
 /** Returns the backups that a server must have. Local development needs none, and other tools back up PostgreSQL. */
-function backupsOf({ config: { dataDir, database, backup, mode } }: HttpDeps): OverviewContext["backups"] {
+async function backupsOf({ config, store }: HttpDeps): Promise<OverviewContext["backups"]> {
+  const { dataDir, database, mode } = config;
   if (mode !== "server" || database !== null) return null;
-  return { dataDir, backupEveryMs: backup?.everyMs ?? null };
+  const plan = await store.read((tx) => readBackupPlan(tx, config));
+  return { dataDir, backupEveryMs: plan?.everyMs ?? null };
 }
 
 export const overviewRoutes = [
@@ -23,7 +26,7 @@ export const overviewRoutes = [
     answer: overviewView,
     async handle({ deps, environment, request }) {
       const { store, clock, relays } = deps;
-      const backups = backupsOf(deps);
+      const backups = await backupsOf(deps);
       await deps.writeRecentRequests();
       const overview = await showOverview(store, { environment, backups, clock, relays });
       const needs = overview.needs.map((need) => {

@@ -9,11 +9,19 @@ import { Refusal } from "../../base/refusal.ts";
 import { VERSION } from "../../base/release/change.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, time } from "../../base/schema.ts";
 import { backupFolder, listBackups } from "../../operator/backup/backup.ts";
+import {
+  changeStoredSchedule,
+  readBackupPlan,
+  scheduleInput,
+} from "../../operator/backup/stored-schedule.ts";
 import { listEnvironments } from "../../platform/account/environment.ts";
 import { auditFilter, auditView, listAudit, SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import { readPage } from "../../store/index-scan.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { ownerRoute } from "../http/route.ts";
+
+const SCHEDULE_GIVEN =
+  "The server was started with --backup-every (RELAY_BACKUP_EVERY), which decides the schedule: start it without this option, then set the schedule here.";
 
 /** Maximum number of listed backups. The folder has the others too. */
 const MAX_LISTED = 50;
@@ -78,6 +86,8 @@ const backupsView = Type.Object({
   database: orNull(Type.String()),
   /** The hours between automatic backups and how many of them remain; null without automatic backups. */
   schedule: orNull(Type.Object({ everyHours: Type.Number(), keep: Type.Integer() })),
+  /** True if `--backup-every` decides the schedule, so that it cannot be changed here. */
+  scheduleGiven: Type.Boolean(),
   /** The newest files of the folder, newest first, at most MAX_LISTED. */
   files: Type.Array(Type.Object({ name: Type.String(), at: time, bytes: Type.Integer() })),
   /** The backup that an owner requested and that is in progress. */
@@ -87,13 +97,15 @@ const backupsView = Type.Object({
 });
 export type BackupsView = Static<typeof backupsView>;
 
-function viewBackups({ config, manualBackup }: HttpDeps): BackupsView {
-  const { dataDir, database, backup } = config;
+async function viewBackups({ config, manualBackup, store }: HttpDeps): Promise<BackupsView> {
+  const { dataDir, database } = config;
+  const plan = database === null ? await store.read((tx) => readBackupPlan(tx, config)) : null;
   const { running, failed } = manualBackup.state;
   return {
     folder: backupFolder(dataDir),
     database: database === null ? null : String(database),
-    schedule: backup === null ? null : { everyHours: backup.everyMs / HOUR_MS, keep: backup.keep },
+    schedule: plan === null ? null : { everyHours: plan.everyMs / HOUR_MS, keep: plan.keep },
+    scheduleGiven: config.backup !== null,
     files: listBackups(dataDir)
       .filter(({ name }) => name !== running?.name)
       .slice(0, MAX_LISTED)
@@ -173,7 +185,7 @@ export const serverRoutes = [
     path: "/api/backups",
     summary: "Lists the server's backups, newest first, with the schedule and the running backup.",
     answer: Type.Object({ backups: backupsView }),
-    handle: ({ deps }) => ({ backups: viewBackups(deps) }),
+    handle: async ({ deps }) => ({ backups: await viewBackups(deps) }),
   }),
   ownerRoute({
     method: "POST",
@@ -195,7 +207,23 @@ export const serverRoutes = [
             target: `backup:${backup.name}`,
           }),
         );
-      return { backups: viewBackups(deps) };
+      return { backups: await viewBackups(deps) };
+    },
+  }),
+  ownerRoute({
+    method: "PUT",
+    path: "/api/backups/schedule",
+    summary:
+      "Sets the schedule of automatic backups, which takes effect at once. The server rejects the call if it was started with --backup-every.",
+    body: scheduleInput,
+    answer: Type.Object({ backups: backupsView }),
+    async handle({ deps, owner, nowMs, body }) {
+      const { config, store } = deps;
+      if (config.database !== null) throw new Refusal("backup_refused", sayHowElse(config.database));
+      if (config.backup !== null) throw new Refusal("backup_refused", SCHEDULE_GIVEN);
+      const by = `owner:${owner.email}`;
+      await store.write("dashboard", (tx) => changeStoredSchedule(tx, { nowMs, by }, body));
+      return { backups: await viewBackups(deps) };
     },
   }),
 ];

@@ -53,6 +53,7 @@ import { relaysHistory, relaysRestore } from "./relays/versions.ts";
 import { adminCreate, adminList, adminRemove, adminReset, adminSignOut } from "./server/admin.ts";
 import { appsCreate, appsDelete, appsList, appsRename } from "./server/apps.ts";
 import { backup, restore } from "./server/backup.ts";
+import { backupsSchedule } from "./server/backup-schedule.ts";
 import { showConfig } from "./server/config.ts";
 import { dev } from "./server/dev.ts";
 import { doctor } from "./server/doctor.ts";
@@ -195,7 +196,7 @@ export const GROUPS: readonly Group[] = [
       { summary: "copy, restore and move the database", commands: [backup, restore, move] },
       { summary: "check an installation, and import missed events", commands: [doctor, importEvents] },
       {
-        summary: "manage the apps and owners of a server",
+        summary: "manage apps, owners and backups of a server",
         commands: [
           appsCreate,
           appsList,
@@ -207,6 +208,7 @@ export const GROUPS: readonly Group[] = [
           adminAudit,
           adminSignOut,
           adminRemove,
+          backupsSchedule,
         ],
       },
     ],

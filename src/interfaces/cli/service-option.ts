@@ -5,14 +5,13 @@ import { type DatabaseUrl, readDatabaseUrl } from "../../base/database-url.ts";
 import { readIpRange } from "../../base/ip-range.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../base/limit.ts";
 import { LIMIT_WORDS } from "../../base/limit-text.ts";
+import { BACKUPS_KEPT, MAX_BACKUPS_KEPT } from "../../operator/backup/stored-schedule.ts";
 import { type Input, type Option, UsageError } from "./command.ts";
 import type { World } from "./io.ts";
 
 export const DEFAULT_PORT = 4747;
 const MAX_CONCURRENCY = 1_000;
 const MAX_LIMIT = 1_000_000_000;
-const BACKUPS_KEPT = 7;
-const MAX_BACKUPS_KEPT = 1_000;
 
 export const DATA_DIR: Option = {
   name: "data-dir",

@@ -107,6 +107,7 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "POST /api/apps": { body: { id: "second", name: "Second shop" } },
   "DELETE /api/apps/:appId": { params: { appId: "second" }, body: { confirm: "second" } },
   "PATCH /api/apps/:appId": { body: { name: "My shop" } },
+  "PUT /api/backups/schedule": { body: { everyHours: 24, keep: 7 } },
   "GET /api/key": { headers: ['-H "Authorization: Bearer $KEY"'] },
   "DELETE /api/key": {
     headers: ['-H "Authorization: Bearer $KEY"'],

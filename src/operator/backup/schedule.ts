@@ -15,11 +15,17 @@ const FIRST_LOOK_MS = MINUTE_MS;
 /** The wall clock may jump, so it is checked more often than backups are due. */
 const LOOK_EVERY_MS = 15 * MINUTE_MS;
 
-interface BackupScheduleDeps {
-  dataDir: string;
+/** The period of scheduled backups, and how many of them stay. */
+export interface BackupPlan {
   everyMs: number;
   /** The number of scheduled backups to keep, including the new one. */
   keep: number;
+}
+
+interface BackupScheduleDeps {
+  dataDir: string;
+  /** Returns the plan in force, or null while automatic backups are off. Each turn reads it. */
+  readPlan: () => Promise<BackupPlan | null>;
   clock: Clock;
   log: Log;
   start: StartBackup;
@@ -45,6 +51,11 @@ export class BackupSchedule {
     void this.#loop.start(FIRST_LOOK_MS);
   }
 
+  /** Reads the plan again, and makes a backup if one is due. */
+  wake(): void {
+    this.#loop.wake();
+  }
+
   /** Ends the schedule and a running backup. */
   async stop(): Promise<void> {
     const stopped = this.#loop.stop();
@@ -53,18 +64,19 @@ export class BackupSchedule {
   }
 
   async #turn(): Promise<number | undefined> {
-    const waitMs = this.#dueInMs(this.#deps.clock.now());
+    const plan = await this.#deps.readPlan();
+    if (plan === null) return undefined;
+    const waitMs = this.#dueInMs(plan, this.#deps.clock.now());
     if (waitMs > 0) return waitMs;
-    await this.#makeOne();
+    await this.#makeOne(plan);
   }
 
-  #dueInMs(nowMs: number): number {
-    const { dataDir, everyMs } = this.#deps;
-    const [newest] = listNewestFirst(dataDir, nowMs);
+  #dueInMs({ everyMs }: BackupPlan, nowMs: number): number {
+    const [newest] = listNewestFirst(this.#deps.dataDir, nowMs);
     return newest === undefined || newest.atMs > nowMs ? 0 : newest.atMs + everyMs - nowMs;
   }
 
-  async #makeOne(): Promise<void> {
+  async #makeOne(plan: BackupPlan): Promise<void> {
     const { dataDir, clock, log, start, onBackup } = this.#deps;
     const startedMs = clock.monotonicMs();
     this.#removePartialFiles();
@@ -80,12 +92,12 @@ export class BackupSchedule {
     }
     if (!this.#loop.running) return;
     log.info("backup made", { tookMs: Math.round(clock.monotonicMs() - startedMs) });
-    this.#prune();
+    this.#prune(plan);
     onBackup?.(true);
   }
 
-  #prune(): void {
-    const { dataDir, keep, clock, log } = this.#deps;
+  #prune({ keep }: BackupPlan): void {
+    const { dataDir, clock, log } = this.#deps;
     for (const { file } of listNewestFirst(dataDir, clock.now()).slice(keep)) {
       try {
         rmSync(file, { force: true });

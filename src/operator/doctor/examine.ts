@@ -21,6 +21,7 @@ import {
   readSchemaVersion,
 } from "../../store/sqlite/database-file.ts";
 import { listTableFaults } from "../../store/sqlite/migrate.ts";
+import { readBackupPlan } from "../backup/stored-schedule.ts";
 import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pass, warn } from "./finding.ts";
 import { checkServer } from "./server-check.ts";
 import {
@@ -67,8 +68,9 @@ export async function examine(target: DoctorTarget): Promise<Finding[]> {
     return [fail("data directory", `There is no database in ${dataDir}.`, todo)];
   }
   const outside = [checkRights(target), checkDisk(target), checkLog(target)];
-  const { findings, local } = await checkDatabaseFile(target);
-  return [...outside, ...findings, checkBackups(target, local)];
+  const { findings, local, storedEveryMs } = await checkDatabaseFile(target);
+  const backupEveryMs = target.backupEveryMs ?? storedEveryMs;
+  return [...outside, ...findings, checkBackups({ ...target, backupEveryMs }, local)];
 }
 
 /** Checks PostgreSQL: without the checks of a database file, and with those of the server's setup. */
@@ -81,24 +83,33 @@ async function examineShared(database: DatabaseUrl, target: DoctorTarget): Promi
   return [...outside, ...findings, pass("backups", sayHowElse(database))];
 }
 
-/** Checks the database, and whether it is local development's. An unreadable database counts as a server's. */
-async function checkDatabaseFile(target: DoctorTarget): Promise<{ findings: Finding[]; local: boolean }> {
+interface CheckedDatabase {
+  findings: Finding[];
+  /** True for local development's database. An unreadable database counts as a server's. */
+  local: boolean;
+  /** The period of the stored backup schedule; null if it is off or cannot be read. */
+  storedEveryMs: number | null;
+}
+
+async function checkDatabaseFile(target: DoctorTarget): Promise<CheckedDatabase> {
   const findings: Finding[] = [];
   let local = false;
+  let storedEveryMs: number | null = null;
   try {
     using database = openDatabaseFile(join(target.dataDir, "relay.db"));
     const schema = await readSchemaVersion(database);
     findings.push(checkSchema(schema));
-    if (schema === null) return { findings, local };
+    if (schema === null) return { findings, local, storedEveryMs };
     const tables = checkTables(await listTableFaults(database, { parts: true }));
     findings.push(tables, await checkIntegrity(database, target));
-    if (schema !== SCHEMA_VERSION || tables.state === "fail") return { findings, local };
+    if (schema !== SCHEMA_VERSION || tables.state === "fail") return { findings, local, storedEveryMs };
     local = await isLocal(database);
+    storedEveryMs = (await readBackupPlan(database, { backup: null }))?.everyMs ?? null;
     for (const check of ROW_CHECKS) findings.push(await check(database, target));
   } catch (error) {
     findings.push(fail("database", `It cannot be read: ${(error as Error).message}.`, RESTORE));
   }
-  return { findings, local };
+  return { findings, local, storedEveryMs };
 }
 
 const RESTORE = "stop the server and restore a backup with relay restore <file>";

@@ -82,6 +82,7 @@ export const AUDIT_ACTIONS = {
   "owner.removed": "An owner was removed.",
   "session.ended": "A session was ended.",
   "backup.started": "A backup was requested.",
+  "backup.scheduled": "The schedule of automatic backups was changed.",
 } as const satisfies Record<string, string>;
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS;
