@@ -345,6 +345,14 @@ describe("the doctor", () => {
       finds: { backups: "warn" },
     },
     {
+      rule: "scheduled backups of the stored schedule that stopped are a warning",
+      arrange(dataDir) {
+        makeBackup(dataDir, 180 * MINUTE_MS);
+        return change(dataDir, "INSERT INTO backup_schedule (one, every_hours, keep) VALUES (1, 1, 7)");
+      },
+      finds: { backups: "warn" },
+    },
+    {
       rule: "a server without any backup is a warning",
       arrange: (dataDir) => rmSync(join(dataDir, "backups"), { recursive: true }),
       finds: { backups: "warn" },
@@ -379,9 +387,11 @@ describe("the doctor", () => {
   }
 });
 
-test("local development without any backup is no warning", () => {
+test("local development without any backup is no warning, and that of a server names every way to schedule backups", () => {
   const patient = { dataDir: join(folder, "none"), database: null, masterKey: null, baseUrl: null, backupEveryMs: null, quick: false, clock };
   expect([checkBackups(patient, true).state, checkBackups(patient, false).state]).toEqual(["ok", "warn"]);
+  for (const way of ["Settings › Backups", "relay backups schedule 1d", "relay serve --backup-every 1d"])
+    expect(checkBackups(patient, false).todo).toContain(way);
 });
 
 describe("the command", () => {

@@ -174,7 +174,7 @@ export const PROBLEMS = {
   backup_missing: {
     kinds: ["problem"],
     what: "The data directory has no backup, or the newest one is much older than configured.",
-    todo: "Make a backup (`relay backup`). Start the server with `relay serve --backup-every 1d` to make backups automatically.",
+    todo: "Make a backup (`relay backup`). To make backups automatically, set their schedule (`relay backups schedule 1d`), or start the server with `relay serve --backup-every 1d`.",
     next: "The problem resolves when a new backup exists.",
   },
   codes_capped: {

@@ -1,6 +1,6 @@
 /**
  * The schedule of automatic backups that an owner set in Settings › Backups or with `relay backups schedule`. It is one row of the server, and
- * each change is audited. A schedule on the command line (`--backup-every`) takes its place.
+ * each change is audited. A schedule on the command line (`--backup-every`) takes precedence.
  */
 import { Type } from "typebox";
 import type { ServiceConfig } from "../../base/config.ts";

@@ -177,11 +177,16 @@ export function checkBackups(
   const message =
     age === null ? "None in backups/." : `The newest in backups/ is ${formatDuration(age)} old.`;
   if (backupEveryMs !== null && (age === null || age > 2 * backupEveryMs)) {
-    return warn("backups", message, "the server was to make them by itself: look at its log and the disk");
+    return warn(
+      "backups",
+      message,
+      "automatic backups are on, but none was made in time: see that the server runs, read its log and check the disk",
+    );
   }
   if (age !== null) return pass("backups", message);
-  const todo = "relay backup makes one, relay serve --backup-every 1d makes them by itself";
-  if (local) return pass("backups", `${message} ${todo}.`);
+  const todo =
+    "make one with relay backup; for automatic backups set a schedule in Settings › Backups or with relay backups schedule 1d, or start the server with relay serve --backup-every 1d";
+  if (local) return pass("backups", `${message} Local development needs none.`);
   return warn("backups", "The server has no backup in backups/.", todo);
 }
 

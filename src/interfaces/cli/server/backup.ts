@@ -41,7 +41,7 @@ export const backup: Command = {
   words: ["backup"],
   summary: "copy the database into one checked file",
   details:
-    "The server can run meanwhile. The file contains everything except the master key, which opens the secrets in it. Store master.key (or RELAY_MASTER_KEY) once in another place. relay serve --backup-every makes backups automatically.",
+    "The server can run meanwhile. The file contains everything except the master key, which opens the secrets in it. Store master.key (or RELAY_MASTER_KEY) once in another place. relay backups schedule sets automatic backups.",
   arguments: [{ name: "file", help: "the file to write", of: "file" }],
   options: [
     ...DATA,
