@@ -64,6 +64,7 @@ const LINES: readonly (readonly [line: string, input?: string])[] = [
   ["replays start --relay orders --plan"],
   ["replays start --relay orders --yes"],
   ["replays list"],
+  ["replays wait rpl_0198c0de00007000800000000000000a"],
   ["replays stop rpl_0198c0de00007000800000000000000a"],
   ["requests list"],
   ["requests show cal_0198c0de00007000800000000000000a"],

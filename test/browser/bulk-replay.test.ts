@@ -141,6 +141,8 @@ test("a finished replay shows the count and links to the events that are still d
   await dialog.getByLabel("Maximum events per second").fill("1000");
   await dialog.getByRole("button", { name: /^Replay \d+ events$/ }).click();
   await dialog.getByText(/^Ended: \d+ of \d+ replayed,$/).waitFor();
+  const [{ replayed }] = (await running.api("GET", "/bulk-replays?limit=1", undefined, "local")).body.items;
+  await dialog.getByText(`${replayed} succeeded, 0 failed`).waitFor();
   await shoot(page, "bulk-done");
   await running.drain();
   expect(await countOf("dead")).toBe(4);

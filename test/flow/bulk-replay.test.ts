@@ -85,7 +85,9 @@ test("each matching event runs once more, oldest first, and does not repeat fini
   expect(begun.status).toBe(202);
   expect(begun.body.replay).toMatchObject({ state: "running", matched: 60, replayed: 0, perSecond: 50, filter: { state: "dead" } });
   const ended = await finish(begun.body.replay.id);
-  expect(ended).toMatchObject({ state: "done", matched: 60, replayed: 60, leftOut: {} });
+  const results = { succeeded: 60, failed: 0, pending: 0, lastAt: expect.any(String) };
+  expect(ended).toMatchObject({ state: "done", matched: 60, replayed: 60, leftOut: {}, results });
+  expect(await running.rows("SELECT 1 FROM bulk_replay_event")).toEqual([]);
   expect(await countOf("done")).toBe(60);
   expect((await running.rows("SELECT 1 FROM record")).length).toBe(60);
   const [credits] = await running.rows<{ sum: number }>("SELECT sum(amount) AS sum FROM credit");
@@ -109,6 +111,38 @@ test("a reason filter selects only matching events, and a node of 0.15.0, which 
   expect(await finish(id)).toMatchObject({ state: "done", matched: 3, replayed: 3, filter });
   expect(await running.rows("SELECT DISTINCT reason FROM event WHERE state = 'dead'")).toEqual([{ reason: "collection_missing" }]);
   expect((await running.api("GET", "/bulk-replays")).body.items).toMatchObject([{ id, filter }]);
+});
+
+test("counts the events that die again, and an event that waits for its retry until it is final", async () => {
+  const ids = await die(3);
+  const call = (url: string) => ({ type: "call_url", url });
+  await editRelay(running, define("orders", [GRANT, WRITE, call("https://nowhere.invalid/")]));
+  const begun = (await begin()).body.replay;
+  expect(begun.results).toEqual({ succeeded: 0, failed: 0, pending: 0, lastAt: null });
+  const queued = await finish(begun.id);
+  expect(queued).toMatchObject({ state: "done", replayed: 3, results: { succeeded: 0, failed: 0, pending: 3, lastAt: null } });
+  await editRelay(running, define("orders", [GRANT, WRITE]));
+  await running.api("POST", `/events/${ids[0]}/retry`);
+  await running.drain();
+  expect((await show(begun.id)).results).toMatchObject({ succeeded: 1, failed: 0, pending: 2 });
+  await running.api("POST", `/events/${ids[1]}/expunge`);
+  expect((await show(begun.id)).results).toMatchObject({ succeeded: 1, failed: 1, pending: 1 });
+  await running.service.store.write("app", (tx) => tx.run("DELETE FROM event WHERE state = 'queued'"));
+  expect((await show(begun.id)).results).toMatchObject({ succeeded: 1, failed: 2, pending: 0 });
+  expect(await running.rows("SELECT 1 FROM bulk_replay_event")).toEqual([]);
+});
+
+test("a bulk replay that an earlier version started has no results, and a replay by hand changes none", async () => {
+  const [first = ""] = await die(2);
+  const { id } = (await begin()).body.replay;
+  const { results } = await finish(id);
+  expect(results).toMatchObject({ succeeded: 0, failed: 2, pending: 0 });
+  await mend();
+  await running.api("POST", `/events/${first}/replay`);
+  await running.drain();
+  expect((await show(id)).results).toEqual(results);
+  await running.service.store.write("app", (tx) => tx.run("UPDATE bulk_replay SET followed = NULL"));
+  expect((await show(id)).results).toBe(null);
 });
 
 test("skips events that die again, and events that arrived later", async () => {
@@ -296,7 +330,33 @@ test("the command line shows the preview, asks for confirmation, lists replays a
   expect(list.said).toContain(replay.id);
   expect(list.said).toContain("of 40");
   const stopped = await runCommand(["replays", "stop", replay.id, ...at], here);
-  expect(stopped.told).toMatch(/^rpl_\w+ is stopped: \d+ of 40 replayed\.$/);
+  expect(stopped.told).toMatch(/^rpl_\w+ is stopped: \d+ of 40 replayed\. Results: \d+ succeeded, 0 failed(, \d+ pending)?\.$/);
+});
+
+test("the command waits until each event has its result, and its exit code says whether one failed", async () => {
+  await die(11);
+  await mend();
+  const here = { cwd: running.dataDir, env: running.commandEnv, clock: running.clock };
+  const at = ["--data-dir", running.dataDir, "--environment", "development"];
+  const waitFor = async (...words: string[]) => {
+    let isOver = false;
+    const waited = runCommand([...words, ...at], here).finally(() => {
+      isOver = true;
+    });
+    await until("the command ends", async () => {
+      await running.clock.advance(1_000);
+      await running.drain();
+      return isOver;
+    });
+    return await waited;
+  };
+  const ended = await waitFor("replays", "start", "--yes", "--wait");
+  expect(ended).toMatchObject({ code: 0, told: expect.stringMatching(/^rpl_\w+ is done: 11 of 11 replayed\. Results: 11 succeeded, 0 failed\.$/) });
+  await die(2, "others");
+  const { id } = (await begin({ relay: "others" })).body.replay;
+  const failed = await waitFor("replays", "wait", id, "--json");
+  expect(failed.code).toBe(1);
+  expect(JSON.parse(failed.said).replay.results).toMatchObject({ succeeded: 0, failed: 2, pending: 0 });
 });
 
 test("includes an event that died on arrival, also without the time that version 0.7 did not store", async () => {

@@ -172,13 +172,18 @@ CREATE TABLE bulk_replay (
   created_by TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   finished_at INTEGER
-, ended_until INTEGER NOT NULL DEFAULT 9007199254740991, move INTEGER NOT NULL DEFAULT 0) STRICT;
+, ended_until INTEGER NOT NULL DEFAULT 9007199254740991, move INTEGER NOT NULL DEFAULT 0, followed INTEGER, succeeded INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0, last_result_at INTEGER) STRICT;
 
 CREATE INDEX bulk_replay_by_environment ON bulk_replay (environment_id, id);
 
 CREATE INDEX bulk_replay_finished ON bulk_replay (finished_at) WHERE finished_at IS NOT NULL;
 
 CREATE UNIQUE INDEX bulk_replay_running ON bulk_replay (environment_id) WHERE state = 'running';
+
+CREATE TABLE bulk_replay_event (
+  event_seq INTEGER PRIMARY KEY,
+  bulk_replay_id TEXT NOT NULL
+);
 
 CREATE TABLE capture_switch (captured INTEGER NOT NULL);
 
@@ -316,6 +321,22 @@ CREATE TABLE erasure_file (
   file_id TEXT NOT NULL,
   PRIMARY KEY (erasure_seq, file_id)
 ) WITHOUT ROWID;
+
+CREATE TRIGGER bulk_replay_event_deleted AFTER DELETE ON event
+WHEN OLD.replays > 0 AND OLD.state IN ('queued', 'running')
+BEGIN
+  UPDATE bulk_replay SET failed = failed + 1
+  WHERE id = (SELECT bulk_replay_id FROM bulk_replay_event WHERE event_seq = OLD.seq);
+  DELETE FROM bulk_replay_event WHERE event_seq = OLD.seq;
+END;
+
+CREATE TRIGGER bulk_replay_event_ended AFTER UPDATE OF state ON event
+WHEN NEW.replays > 0 AND NEW.state IN ('done', 'failed', 'dead') AND OLD.state IN ('queued', 'running')
+BEGIN
+  UPDATE bulk_replay SET succeeded = succeeded + (NEW.state = 'done'), failed = failed + (NEW.state <> 'done'), last_result_at = NEW.finished_at
+  WHERE id = (SELECT bulk_replay_id FROM bulk_replay_event WHERE event_seq = NEW.seq);
+  DELETE FROM bulk_replay_event WHERE event_seq = NEW.seq;
+END;
 
 CREATE TRIGGER event_block_begun AFTER INSERT ON event
 WHEN NOT EXISTS (SELECT 1 FROM event_block WHERE of_name = NEW.name_key AND block = NEW.seq >> 11)

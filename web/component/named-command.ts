@@ -20,7 +20,7 @@ const GROUPS = {
   records: "list|show|set|delete",
   relays:
     "list|show|funnel|checklist|rejected|pause|resume|retry|delete|history|restore|rotate-secret|set-secret|end-overlap",
-  replays: "start|list|stop",
+  replays: "start|list|wait|stop",
   requests: "list|show|tail",
   settings: "get|set",
 };

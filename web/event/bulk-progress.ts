@@ -39,7 +39,7 @@ const TRIGGER_WORDS = { receiver: "webhooks", schedule: "ticks", data_change: "r
 export function useBulkReplays(place: Place): BulkReplayView[] {
   const { data } = useLoad<Page<BulkReplayView>>(
     apiPath(place, "bulk-replays") + writeQuery({ limit: 1 }),
-    (page) => (page?.items.some(isRunning) ? RUNNING_REFRESH_MS : REFRESH_MS),
+    (page) => (page?.items.some(isPending) ? RUNNING_REFRESH_MS : REFRESH_MS),
   );
   return data?.items ?? [];
 }
@@ -48,13 +48,27 @@ export function isRunning({ state }: BulkReplayView): boolean {
   return state === "running";
 }
 
+/** Reports whether an event has no result yet. */
+export function isPending(replay: BulkReplayView): boolean {
+  return isRunning(replay) || (replay.results?.pending ?? 0) > 0;
+}
+
+/** Returns the time of the last result, or null while an event has none. */
+function endOf(replay: BulkReplayView): string | null {
+  const { finishedAt, results } = replay;
+  if (finishedAt === null || isPending(replay)) return null;
+  const lastAt = results?.lastAt ?? finishedAt;
+  return lastAt > finishedAt ? lastAt : finishedAt;
+}
+
 /** Shows a bulk replay that is running or ended recently. `relay`: only if its filter includes this relay's events. */
 export function BulkReplayLine({ place, relay }: { place: Place; relay?: string }): View {
   const replay = useBulkReplays(place)[0];
   if (replay === undefined) return null;
-  const { filter, finishedAt } = replay;
+  const { filter } = replay;
+  const endedAt = endOf(replay);
   if (relay !== undefined && filter.relay !== undefined && filter.relay !== relay) return null;
-  if (finishedAt !== null && serviceNow() - Date.parse(finishedAt) > OUTCOME_MS) return null;
+  if (endedAt !== null && serviceNow() - Date.parse(endedAt) > OUTCOME_MS) return null;
   return html`<section class="bulk-line" aria-label="Bulk replay"><${BulkProgress} place=${place} replay=${replay} /></section>`;
 }
 
@@ -70,7 +84,8 @@ export function BulkProgress({
   onLeave?: () => void;
 }): View {
   const { send, isSending } = useSend();
-  const { id, filter, matched, replayed, perSecond, finishedAt } = replay;
+  const { id, filter, matched, replayed, perSecond, results } = replay;
+  const endedAt = endOf(replay);
   const left = countLeftOut(replay.leftOut);
   const through = replayed + left;
   const stop = () =>
@@ -89,7 +104,7 @@ export function BulkProgress({
           ? html`<p role="status"><b>Replaying ${sayNumber(through)} of ${sayNumber(matched)}</b> <${Chosen} filter=${filter} /></p>
             <button type="button" disabled=${isSending} onClick=${() => void stop()}>${isSending ? "Stopping…" : "Stop"}</button>`
           : html`<p role="status"><b>${sayOutcome(replay)}</b> <${Chosen} filter=${filter} />${
-              finishedAt !== null && html` <span class="quiet"><${Ago} at=${finishedAt} /></span>`
+              endedAt !== null && html` <span class="quiet"><${Ago} at=${endedAt} /></span>`
             }</p>`
       }</div>
     ${
@@ -97,6 +112,7 @@ export function BulkProgress({
       html`<progress max=${Math.max(1, matched)} value=${through} aria-label="Events replayed"></progress>
       <p class="quiet">${sayNumber(perSecond)} a second at most, about ${remaining} left, started by ${replay.by.replace(/^owner:/, "")}. The replay continues on the server if you leave this page.</p>`
     }
+    ${results !== null && html`<p>${sayResults(results)}</p>`}
     ${left > 0 && html`<${LeftOut} leftOut=${replay.leftOut} />`}
     ${
       !isRunning(replay) &&
@@ -105,9 +121,15 @@ export function BulkProgress({
   </div>`;
 }
 
-function sayOutcome({ state, matched, replayed }: BulkReplayView): string {
-  const how = state === "stopped" ? "Stopped" : "Ended";
+function sayOutcome(replay: BulkReplayView): string {
+  const { state, matched, replayed } = replay;
+  const how = state === "stopped" ? "Stopped" : isPending(replay) ? "Running" : "Ended";
   return `${how}: ${sayNumber(replayed)} of ${sayNumber(matched)} replayed,`;
+}
+
+function sayResults({ succeeded, failed, pending }: NonNullable<BulkReplayView["results"]>): View {
+  const waiting = pending === 1 ? "runs or waits for a retry" : "run or wait for a retry";
+  return html`<b>${sayNumber(succeeded)} succeeded</b>, <b class=${failed > 0 ? "bulk-failed" : null}>${sayNumber(failed)} failed</b>${pending > 0 && `, ${sayNumber(pending)} ${waiting}`}`;
 }
 
 /** Lists the events that must not act again, by reason. */

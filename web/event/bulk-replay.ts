@@ -19,7 +19,15 @@ import { ErrorState, FromBefore, Notice, Skeleton } from "../component/notice.ts
 import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
 import { sayActionType } from "../relay/relay-words.ts";
-import { BulkProgress, Chosen, countLeftOut, isRunning, LeftOut, useBulkReplays } from "./bulk-progress.ts";
+import {
+  BulkProgress,
+  Chosen,
+  countLeftOut,
+  isPending,
+  isRunning,
+  LeftOut,
+  useBulkReplays,
+} from "./bulk-progress.ts";
 
 const DEFAULT_PER_SECOND = 50;
 const MAX_PER_SECOND = 1_000;
@@ -173,7 +181,7 @@ function Plan({ plan, filter }: { plan: BulkPlan; filter: BulkFilter }): View {
 
 function Follow({ place, id, onClose }: { place: Place; id: string; onClose: () => void }): View {
   const { data, error } = useLoad<{ replay: BulkReplayView }>(apiPath(place, "bulk-replays", id), (loaded) =>
-    loaded === undefined || isRunning(loaded.replay) ? REFRESH_MS : null,
+    loaded === undefined || isPending(loaded.replay) ? REFRESH_MS : null,
   );
   return html`${error !== null && html`<${FromBefore} error=${error} />`}
     ${data === undefined ? html`<${Skeleton} rows=${2} />` : html`<${BulkProgress} place=${place} replay=${data.replay} onLeave=${onClose} />`}

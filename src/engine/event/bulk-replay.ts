@@ -5,6 +5,7 @@
  * The maintenance jobs run its steps.
  */
 import { type Static, Type } from "typebox";
+import { toIso } from "../../base/clock.ts";
 import { newId } from "../../base/id.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -63,9 +64,29 @@ const BULK_REPLAY = defineTable({
     createdBy: text(),
     createdAt: integer(),
     finishedAt: orNull(integer()),
+    /** The replayed events whose results are counted; null for a bulk replay of a version that counted none. */
+    followed: orNull(integer()),
+    /** Two triggers of the event table count the results. */
+    succeeded: integer(),
+    failed: integer(),
+    lastResultAt: orNull(integer()),
   },
 });
 type BulkReplayRow = RowOf<typeof BULK_REPLAY>;
+
+/** An event that a bulk replay queued and that has no result yet. A trigger of the event table deletes the row with the result. */
+const BULK_REPLAY_EVENT = defineTable({
+  name: "bulk_replay_event",
+  key: ["eventSeq"],
+  columns: { eventSeq: integer(), bulkReplayId: text() },
+});
+
+const bulkResults = Type.Object({
+  succeeded: Type.Integer({ description: "events that are done" }),
+  failed: Type.Integer({ description: "events that failed, died, or were deleted before they ran" }),
+  pending: Type.Integer({ description: "events that are queued, run or wait for a retry" }),
+  lastAt: Type.Union([time, Type.Null()], { description: "the time of the newest result" }),
+});
 
 export const bulkReplayView = Type.Object({
   id: Type.String(),
@@ -77,8 +98,11 @@ export const bulkReplayView = Type.Object({
   matched: Type.Integer(),
   replayed: Type.Integer(),
   leftOut: Type.Record(Type.String(), Type.Integer()),
+  /** The results of the replayed events; null if an earlier version started the bulk replay. */
+  results: Type.Union([bulkResults, Type.Null()]),
   by: Type.String(),
   createdAt: time,
+  /** The time when it queued its last event. */
   finishedAt: timeOrNull,
 });
 export type BulkReplayView = Static<typeof bulkReplayView>;
@@ -117,6 +141,10 @@ export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promis
     createdBy: by,
     createdAt: nowMs,
     finishedAt: chosen === null ? nowMs : null,
+    followed: 0,
+    succeeded: 0,
+    failed: 0,
+    lastResultAt: null,
   };
   await BULK_REPLAY.insert(tx, row);
   tx.notify("bulk_replay", environmentId);
@@ -163,12 +191,20 @@ export async function stepBulkReplay(
     if (refusal === null) replayed += 1;
     else leftOut[refusal] = (leftOut[refusal] ?? 0) + 1;
   }
+  const followed = row.followed === null ? null : row.followed + replayed - row.replayed;
+  const queued = found.filter((_, at) => refusals[at] === null);
+  if (followed !== null)
+    await BULK_REPLAY_EVENT.insertEach(
+      tx,
+      queued.map(({ seq }) => ({ eventSeq: seq, bulkReplayId: id })),
+    );
   const isDone = step === null || (step.end && !isCut);
   await BULK_REPLAY.change(
     tx,
     { id },
     {
       replayed,
+      followed,
       leftOut,
       cursor: (isCut ? found.at(-1)?.seq : step?.cursor) ?? cursor,
       state: isDone ? "done" : "running",
@@ -236,5 +272,17 @@ function filterOf(chosen: StoredFilter): BulkFilter {
 
 function view({ chosen, createdBy: by, leftOut, ...row }: BulkReplayRow): BulkReplayView {
   const filter = filterOf(chosen);
-  return show(bulkReplayView, { ...row, filter, by, leftOut: leftOut as Record<string, number> });
+  const results = resultsOf(row);
+  return show(bulkReplayView, { ...row, filter, by, leftOut: leftOut as Record<string, number>, results });
+}
+
+function resultsOf({
+  followed,
+  succeeded,
+  failed,
+  lastResultAt,
+}: Pick<BulkReplayRow, "followed" | "succeeded" | "failed" | "lastResultAt">): BulkReplayView["results"] {
+  if (followed === null) return null;
+  const lastAt = lastResultAt === null ? null : toIso(lastResultAt);
+  return { succeeded, failed, pending: followed - succeeded - failed, lastAt };
 }

@@ -223,7 +223,7 @@ export const TOOLS: readonly Tool[] = [
     "GET {E}/bulk-replays/:id",
     "read_bulk_replay",
     "Read a bulk replay",
-    "Shows the progress of a bulk replay. After it ended, list_events shows the state of each event.",
+    "Shows the progress and the results of a bulk replay: how many events succeeded, failed or still wait. list_events shows the state of each event.",
   ),
   tool(
     "POST {E}/events/:id/retry",

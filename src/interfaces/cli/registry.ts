@@ -17,7 +17,7 @@ import { emailsList, emailsResend, emailsStopped, emailsTest } from "./environme
 import { keysCreate, keysList, keysRevoke } from "./environment/keys.ts";
 import { limitsList } from "./environment/limits.ts";
 import { settingsGet, settingsSet } from "./environment/settings.ts";
-import { replaysList, replaysStart, replaysStop } from "./events/bulk-replay.ts";
+import { replaysList, replaysStart, replaysStop, replaysWait } from "./events/bulk-replay.ts";
 import { requestsList, requestsShow, requestsTail } from "./events/calls.ts";
 import { eventsExpunge, eventsList, eventsShow, eventsTail } from "./events/events.ts";
 import { importEvents } from "./events/import-missed.ts";
@@ -116,6 +116,7 @@ export const GROUPS: readonly Group[] = [
           eventsTail,
           replaysStart,
           replaysList,
+          replaysWait,
           replaysStop,
         ],
       },

@@ -1,6 +1,6 @@
 /** Replays the failed or dead events that a filter matches, or events of another person, as a job (`relay replays …`). */
 
-import { toIso } from "../../../base/clock.ts";
+import { sleep, toIso } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
 import { plain } from "../../../base/text.ts";
 import { BULK_STATES, type BulkFilter, type BulkPlan } from "../../../engine/event/bulk-choice.ts";
@@ -18,6 +18,9 @@ import type { World } from "../io.ts";
 import { wholeId } from "../terminal/id-suffix.ts";
 import { LIMIT, readTime, SINCE, UNTIL } from "../terminal/listing.ts";
 import { sayList } from "../terminal/terminal.ts";
+
+/** The interval between two looks at a bulk replay that a command waits for. */
+const LOOK_EVERY_MS = 1_000;
 
 const FILTERS: readonly Option[] = [
   { name: "state", value: "<state>", otherwise: "dead", help: BULK_STATES.join(", "), of: BULK_STATES },
@@ -114,10 +117,40 @@ function say(count: number): string {
   return count.toLocaleString("en");
 }
 
-function writeReplay({ id, state, matched, replayed, leftOut }: BulkReplayView): string {
+function writeReplay({ id, state, matched, replayed, leftOut, results }: BulkReplayView): string {
   const left = Object.values(leftOut).reduce((sum, count) => sum + count, 0);
   const skipped = left === 0 ? "" : `, ${say(left)} left out (${Object.keys(leftOut).join(", ")})`;
-  return `${id} is ${state}: ${say(replayed)} of ${say(matched)} replayed${skipped}.`;
+  const ended = results == null ? "" : ` Results: ${sayResults(results)}.`;
+  return `${id} is ${state}: ${say(replayed)} of ${say(matched)} replayed${skipped}.${ended}`;
+}
+
+function sayResults({ succeeded, failed, pending }: NonNullable<BulkReplayView["results"]>): string {
+  return `${say(succeeded)} succeeded, ${say(failed)} failed${pending === 0 ? "" : `, ${say(pending)} pending`}`;
+}
+
+const WAIT_DETAILS =
+  "The exit code is 1 if an event failed. A retry can take hours: Ctrl-C ends only the command.";
+
+/** Waits until each replayed event has its result. Returns 1 if one failed. */
+async function waitForResults(begun: BulkReplayView, input: Input, world: World): Promise<number> {
+  const path = `/bulk-replays/${encodeURIComponent(begun.id)}`;
+  const replay = await withApi("read", input, world, async (api) => {
+    let now = begun;
+    while (isPending(now)) {
+      if (world.watched) world.redraw(writeReplay(now));
+      await sleep(world.clock, LOOK_EVERY_MS);
+      now = (await api.request<{ replay: BulkReplayView }>("GET", path)).replay;
+    }
+    return now;
+  });
+  if (world.watched) world.redraw(null);
+  if (input.on("json")) world.say(writeJson({ replay }, 2));
+  world.tell(writeReplay(replay));
+  return (replay.results?.failed ?? 0) > 0 ? 1 : 0;
+}
+
+function isPending({ state, results }: BulkReplayView): boolean {
+  return state === "running" || (results?.pending ?? 0) > 0;
 }
 
 export const replaysStart: Command = {
@@ -139,6 +172,7 @@ export const replaysStart: Command = {
     },
     { name: "plan", help: "show what would happen, and replay nothing" },
     { name: "yes", help: "replay without a question" },
+    { name: "wait", help: "wait until each event has its result" },
     JSON_OUTPUT,
     ...ANYWHERE,
   ],
@@ -180,9 +214,10 @@ export const replaysStart: Command = {
           })
         ).replay,
     );
+    if (input.on("wait")) return await waitForResults(replay, input, world);
     if (input.on("json")) world.say(writeJson({ replay }, 2));
     const { id, state, matched } = replay;
-    const next = ` To follow it: relay replays list. To stop it: relay replays stop ${id}`;
+    const next = ` To follow it: relay replays wait ${id}. To stop it: relay replays stop ${id}`;
     world.tell(matched === 0 ? NONE_MATCHES : `${writeReplay(replay)}${state === "running" ? next : ""}`);
     return 0;
   },
@@ -209,6 +244,7 @@ export const replaysList: Command = {
         { heading: "STATE", value: (one) => one.state, tone: true },
         { heading: "REPLAYED", value: (one) => `${one.replayed} of ${one.matched}` },
         { heading: "LEFT OUT", value: (one) => sayLeftOut(one) },
+        { heading: "RESULTS", value: (one) => (one.results == null ? "" : sayResults(one.results)) },
         {
           heading: "EVENTS",
           value: (one) =>
@@ -221,6 +257,25 @@ export const replaysList: Command = {
       ],
       none: "There are no bulk replays.",
     });
+  },
+};
+
+export const replaysWait: Command = {
+  words: ["replays", "wait"],
+  summary: "wait until each event of a bulk replay has its result",
+  details: WAIT_DETAILS,
+  arguments: [{ name: "replay id", help: "the id (or its ending) as relay replays list shows it" }],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay replays wait 5b1f00c2"],
+  async run(input, world) {
+    const replay = await withApi("read", input, world, async (api) => {
+      const id = await wholeId(input.first(), "replays", (most, cursor) =>
+        api.page<BulkReplayView>("/bulk-replays", {}, most, cursor),
+      );
+      return (await api.request<{ replay: BulkReplayView }>("GET", `/bulk-replays/${encodeURIComponent(id)}`))
+        .replay;
+    });
+    return await waitForResults(replay, input, world);
   },
 };
 
