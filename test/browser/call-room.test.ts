@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
+import { shoot } from "../kit/browser-shots.ts";
 
 const dashboard = await openDashboard();
 const { page, running, at, complaints } = dashboard;
@@ -73,6 +74,18 @@ test("a relay's page links to its requests, and g l opens all of them", async ()
   await page.keyboard.press("g");
   await page.keyboard.press("q");
   await page.waitForURL(/\/requests$/);
+});
+
+test("a rejected request shows the type and id that it claims, escaped and marked as not verified", async () => {
+  const body = JSON.stringify({ id: "evt_1 <b>x</b>", type: "invoice.paid" });
+  await sendSigned(running, "orders", `${secret.slice(0, -4)}AAAA`, "three", body);
+  await page.goto(at("requests?outcome=refused&relay=orders"));
+  const row = rows.filter({ hasText: "not verified" });
+  await row.getByText("invoice.paid").waitFor();
+  expect((await row.innerText()).replace(/\s+/g, " ")).toContain("invoice.paid evt_1 <b>x</b> not verified");
+  await page.goto(at("requests"));
+  await rows.first().waitFor();
+  await shoot(page, "requests");
 });
 
 test("the pages violate no content policy and log no error", () => {

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DEFAULT_LIMITS, MAX_RECENT_CALLS } from "../../src/base/limit.ts";
+import { runCommand } from "../kit/cli-world.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
@@ -48,6 +49,7 @@ describe("a request without an event is listed with its cause", () => {
         outcome: "refused",
         code: "bad_signature",
         cause: "the signature does not match; the secret or the recipe differs from the sender's; no request has verified here yet",
+        claimed: { id: "a", type: null },
       },
     ],
     [
@@ -160,11 +162,43 @@ describe("a request without an event is listed with its cause", () => {
         source: "127.0.0.1",
         eventId: null,
         event: null,
+        claimed: null,
         count: 1,
         ...told,
       },
     ]);
     expect(await countEvents()).toBe(0);
+  });
+
+  test.each([
+    ["both", { id: "evt_1", type: "invoice.paid" }, { id: "evt_1", type: "invoice.paid" }],
+    ["a number as the id", { id: 7 }, { id: "7", type: null }],
+    ["only a type", { type: "invoice.paid" }, { id: null, type: "invoice.paid" }],
+    ["a long type, cut", { id: "a", type: "x".repeat(60_000) }, { id: "a", type: "x".repeat(100) }],
+    ["no address of a person", { id: "ada@example.com", type: "to ada@example.com" }, null],
+    ["no control character, no direction mark and no half of a pair", { id: "a\u0007b", type: "paid\u202e" }, null],
+    ["no half of a pair", { id: "a\ud800", type: "paid" }, { id: null, type: "paid" }],
+    ["no object", { id: { id: 1 }, type: ["paid"] }, null],
+    ["nothing of a body over 64 KB", { id: "a", type: "paid", rest: "x".repeat(70_000) }, null],
+  ])("a rejected request shows what its event claims to be: %s", async (_what, event, claimed) => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.hook("orders", signedCall(event, OTHER_SECRET));
+    const [listed] = await calls();
+    expect(listed).toMatchObject({ outcome: "refused", event: null, eventId: null, claimed });
+  });
+
+  test("a row of equal requests shows the claim of the last one, before and after it is written", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    for (const id of ["a", "b"]) await running.hook("orders", signedCall({ id, type: "paid" }, OTHER_SECRET));
+    expect(await calls()).toMatchObject([{ count: 2, claimed: { id: "b", type: "paid" } }]);
+    await running.hook("orders", signedCall({ id: "c", type: "lost" }, OTHER_SECRET));
+    expect(await calls()).toMatchObject([{ count: 3, claimed: { id: "c", type: "lost" } }]);
+    await running.hook("orders", signedCall({ id: "c", type: "lost" }));
+    const [event] = (await running.api("GET", "/events")).body.items;
+    expect(event.eventType).toBe("lost");
+    const here = { cwd: running.dataDir, env: running.commandEnv, clock: running.clock };
+    const at = ["--data-dir", running.dataDir, "--environment", "development"];
+    expect((await runCommand(["requests", "list", ...at], here)).said).toContain("lost c (not verified)");
   });
 
   test("a duplicate names the first event and the reason for the match", async () => {
@@ -406,10 +440,10 @@ describe("the request log", () => {
     expect(held).toEqual({ count: MAX_RECENT_CALLS, oldest: 101, newest: 1_100 });
   });
 
-  test("stores no secret, body or header of a request", async () => {
+  test("stores no secret, no header, and only the id and type that a rejected body claims", async () => {
     await saveRelay(running, receiverDefinition({}));
     await saveRelay(running, receiverDefinition({ name: "tokens", verify: { scheme: "shared_token" } }), OTHER_SECRET);
-    await running.hook("orders", signedCall({ id: "planted-in-body" }, OTHER_SECRET));
+    await running.hook("orders", signedCall({ id: "a", type: "paid", name: "planted-in-body" }, OTHER_SECRET));
     await running.hook("tokens", { ...BARE, search: "?token=planted-in-query" });
     await running.hook("tokens", { ...BARE, headers: { "x-webhook-token": "planted-in-header" } });
     expect(await calls()).toHaveLength(3);

@@ -712,7 +712,7 @@ CREATE TABLE "recent_request" (
   -- The first event's, on a duplicate.
   event_id TEXT,
   -- How many calls it stands for.
-  count INTEGER NOT NULL DEFAULT 1,
+  count INTEGER NOT NULL DEFAULT 1, claimed TEXT,
   PRIMARY KEY (environment_id, slot)
 ) WITHOUT ROWID;
 

@@ -33,7 +33,7 @@ export function CallRow({
 }): View {
   const [isOpen, setOpen] = useState(false);
   const [newest] = calls;
-  const { outcome, code, cause, source, eventId, event, relay } = newest;
+  const { outcome, code, cause, source, eventId, event, claimed, relay } = newest;
   const count = countOf(calls);
   const since = firstOf(calls);
   const isLong = Date.parse(newest.at) - Date.parse(since) >= TOLD_APART_MS;
@@ -42,6 +42,7 @@ export function CallRow({
       ${withRelay && html`<a class="call-relay" data-row href=${pagePath(place, "relays", relay)}>${relay}</a>`}
       ${outcome === "refused" && html`<code>${code}</code>`}
       ${event !== null && html`<${CallEvent} event=${{ ...event, reason: null }} type=${event.eventType} />`}
+      ${claimed != null && html`<${Claim} claimed=${claimed} />`}
       ${count > 1 && html`<span class="chip">${sayCount(count, "call")}</span>`}
       <span class="call-time"><${Ago} at=${newest.at} /></span></p>
     <p class="call-cause"><${Sentence} text=${cause} />${
@@ -70,6 +71,13 @@ export function CallEvent({
 }): View {
   return html`${type !== null && html`<bdi class="call-type">${breakable(type)}</bdi>`}
     <code class="quiet" title=${event.id}>…${event.id.slice(-8)}</code> <${EventMark} event=${event} />`;
+}
+
+/** Shows what the event of a rejected request claims to be. No signature verified it. */
+function Claim({ claimed: { id, type } }: { claimed: NonNullable<RecentRequest["claimed"]> }): View {
+  return html`<span class="call-claim" title="The request was rejected, so nothing verified its type and id">${
+    type !== null && html`<${SafeText} text=${type} limit=${100} /> `
+  }${id !== null && html`<code><${SafeText} text=${id} limit=${100} /></code> `}<span class="chip">not verified</span></span>`;
 }
 
 function TryIt({ place, call: { id, relay } }: { place: Place; call: RecentRequest }): View {

@@ -29,6 +29,7 @@ import {
   type UnverifiedRejection,
 } from "./rejection.ts";
 import { CauseFinder } from "./rejection-cause.ts";
+import type { ClaimedEvent } from "./request.ts";
 import { type CallNotifier, RequestLog } from "./request-log.ts";
 import { UnverifiedCap } from "./unverified-cap.ts";
 
@@ -277,7 +278,7 @@ export class Receiver {
           !isStray &&
           (by.unmatched || !by.open || this.#deps.health.healthOf(by.relay.id).acceptedAt === null);
         if (!isStray) this.#deps.health.recordRejected(by.relay, by.cause);
-        this.#recordUnverified(by, request, refusal, { nowMs, isLoss });
+        this.#recordUnverified(by, request, refusal, { nowMs, isStray, isLoss });
       }
       return refusal;
     };
@@ -290,7 +291,7 @@ export class Receiver {
     by: UnverifiedRejection,
     request: ReceiverRequest,
     refusal: Refusal,
-    { nowMs, isLoss }: { nowMs: number; isLoss: boolean },
+    { nowMs, isStray, isLoss }: { nowMs: number; isStray: boolean; isLoss: boolean },
   ): void {
     const { body, search } = request;
     const source = request.source();
@@ -304,20 +305,23 @@ export class Receiver {
     const { url: receiverUrl, bodies: kinds } = by.relay.receiver;
     const headers = new Headers(request.headers);
     const call = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
-    if (isLoss)
-      // The diagnosis counts the bytes of the same body.
-      this.#causes.addIdentification(mayFind ? 0 : body.byteLength, () => {
-        const lost = readLostEvent(by.relay, call);
-        if (lost !== null) this.#requestLog.recordLoss(by.relay, lost.eventId, nowMs);
-      });
+    const explain = this.#requestLog.recordUnexplained(by, source);
+    let claimed: ClaimedEvent | null = null;
+    const identify = (): void => {
+      const lost = readLostEvent(by.relay, call);
+      if (lost === null) return;
+      claimed = lost.claimed;
+      if (isLoss && !lost.isIgnored) this.#requestLog.recordLoss(by.relay, lost.eventId, nowMs);
+    };
     if (!mayFind) {
-      this.#requestLog.recordRejected(by, source, refusal);
+      this.#causes.addIdentification(body.byteLength, identify, () => explain(by.cause, claimed));
       return;
     }
-    const explain = this.#requestLog.recordUnexplained(by, source);
+    // The diagnosis counts the bytes of the same body.
+    if (!isStray) this.#causes.addIdentification(0, identify);
     const record = (cause: string, names: "difference" | "since" | null): void => {
       if (names !== null) this.#deps.health.recordCause(by.relay, cause, names === "difference");
-      explain(cause);
+      explain(cause, claimed);
     };
     const acceptedAt = this.#deps.health.healthOf(by.relay.id).acceptedAt;
     this.#causes.add({ by, call, headers: [...headers], acceptedAt, record });

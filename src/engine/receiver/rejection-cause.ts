@@ -70,9 +70,12 @@ export class CauseFinder {
     this.#enqueue(receipt.call.body.byteLength, () => this.#diagnose(receipt));
   }
 
-  /** Reads the event id of a rejected request soon, after its answer, in a separate turn of the event loop. */
-  addIdentification(bytes: number, identify: () => void): void {
-    this.#enqueue(bytes, async () => this.#identify(identify));
+  /** Reads the event id of a rejected request soon, after its answer, in a separate turn of the event loop. `done` runs afterwards, also where it could not be read. */
+  addIdentification(bytes: number, identify: () => void, done?: () => void): void {
+    this.#enqueue(bytes, async () => {
+      this.#identify(identify);
+      done?.();
+    });
   }
 
   #enqueue(bytes: number, work: () => Promise<void>): void {

@@ -79,6 +79,7 @@ export class RequestCoalescer {
       waiting.cause = call.cause;
       waiting.source = call.source;
       waiting.count += call.count;
+      waiting.claimed = call.claimed ?? waiting.claimed ?? null;
       return null;
     }
     const fold: Fold = { seq: null, waiting: null, firstAt: at, at, kind };

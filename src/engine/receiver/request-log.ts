@@ -16,7 +16,7 @@ import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { Store } from "../../store/port.ts";
 import { RejectionLedger, writeRejections } from "./rejected-delivery.ts";
 import type { Rejection } from "./rejection.ts";
-import { type RecentRequest, writeRecentRequests } from "./request.ts";
+import { type ClaimedEvent, type RecentRequest, writeRecentRequests } from "./request.ts";
 import { type CoalescedRequest, PlainCauses, RequestCoalescer } from "./request-coalescing.ts";
 import { showUnknownName } from "./unknown-name.ts";
 import { findUnknownRequests, type UnknownRequest, writeUnknownRequests } from "./unknown-request.ts";
@@ -120,12 +120,15 @@ export class RequestLog {
     this.#add(relay, this.#callOf(relay, noted), isCapped);
   }
 
-  /** Records a rejected request whose cause is in diagnosis. The returned function takes the cause. */
-  recordUnexplained({ relay, code, cause }: Rejection, source: string): (found: string) => void {
+  /** Records a rejected request that is read or diagnosed later. The returned function takes its cause and what its event claims to be. */
+  recordUnexplained(
+    { relay, code, cause }: Rejection,
+    source: string,
+  ): (found: string, claimed: ClaimedEvent | null) => void {
     const call = this.#callOf(relay, { outcome: "refused", code, cause, source });
     this.#behind.arm();
-    return (found) => {
-      this.#add(relay, { ...call, cause: cutToLine(found, MAX_CAUSE_CHARS) });
+    return (found, claimed) => {
+      this.#add(relay, { ...call, cause: cutToLine(found, MAX_CAUSE_CHARS), claimed });
     };
   }
 

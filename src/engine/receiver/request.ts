@@ -1,22 +1,22 @@
 /**
  * The request log: requests to an environment's receivers that were rejected, ignored, duplicates, or answered handshakes, each with its cause. It
- * answers "the provider says that it sent the event". The log is a ring, so that the oldest are overwritten. It never contains a body, a secret, or
- * the content of an unverified request.
+ * answers "the provider says that it sent the event". The log is a ring, so that the oldest are overwritten. It never contains a body or a
+ * secret. A rejected request adds only the id and the type that its event claims, cut, which are shown as not verified.
  */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { REFUSALS } from "../../base/code/refusal-code.ts";
-import type { JsonObject } from "../../base/json.ts";
+import { type JsonObject, writeJson } from "../../base/json.ts";
 import { MAX_RECENT_CALLS } from "../../base/limit.ts";
 import { makePage, type Page, type PageRequest, readSeq } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { oneOf, orNull as shownOrNull, time } from "../../base/schema.ts";
+import { oneOf, orNull as shownOrNull, textOrNull, time } from "../../base/schema.ts";
 import { showChoices, showText } from "../../base/shape.ts";
 import { cutToLine } from "../../base/text.ts";
 import { readEventId, type WhenMismatch } from "../../rules/relay/live-receiver.ts";
 import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
-import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
+import { defineTable, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
 import { eventBrief, findEventBriefs } from "../event/brief.ts";
 
 const MAX_SHOWN_CHARS = 100;
@@ -24,6 +24,29 @@ const MAX_SHOWN_CHOICES = 4;
 
 export const REQUEST_OUTCOMES = ["refused", "ignored", "duplicate", "answered"] as const;
 type CallOutcome = (typeof REQUEST_OUTCOMES)[number];
+
+/** The most characters of a claimed id or type. */
+const MAX_CLAIM_CHARS = 100;
+/** No control or format characters, and no address of a person. */
+const SHOWABLE = /^[^\p{C}@]+$/u;
+
+const claimedEvent = Type.Object({
+  id: textOrNull,
+  /** The mapped event_type. */
+  type: textOrNull,
+});
+/** The id and type of the event as an unverified request says. They are only shown, as not verified. */
+export type ClaimedEvent = Static<typeof claimedEvent>;
+
+/** Cuts the claimed id and type for display. Returns null where neither can be shown. */
+export function makeClaim(id: string | null, type: string | null): ClaimedEvent | null {
+  const claimed = { id: cutClaim(id), type: cutClaim(type) };
+  return claimed.id === null && claimed.type === null ? null : claimed;
+}
+
+function cutClaim(text: string | null): string | null {
+  return text !== null && SHOWABLE.test(text) ? cutToLine(text, MAX_CLAIM_CHARS) || null : null;
+}
 
 const RECENT_REQUEST = defineTable({
   name: "recent_request",
@@ -49,11 +72,13 @@ const RECENT_REQUEST = defineTable({
     eventId: orNull(text()),
     /** The number of equal requests that the row represents. */
     count: integer(),
+    /** The id and type that the last rejected request claims; null where nothing was read. */
+    claimed: orNull(json<ClaimedEvent>()),
   },
 });
 
 type CallRow = RowOf<typeof RECENT_REQUEST>;
-export type RecentRequest = Omit<CallRow, "slot" | "seq">;
+export type RecentRequest = Omit<CallRow, "slot" | "seq" | "claimed"> & { claimed?: ClaimedEvent | null };
 
 export const recentRequestView = Type.Object({
   id: Type.String(),
@@ -68,6 +93,8 @@ export const recentRequestView = Type.Object({
   eventId: shownOrNull(Type.String()),
   /** The first event of a duplicate, with its current state; null for another request, or once the event is deleted. */
   event: shownOrNull(eventBrief),
+  /** The id and type of the event as the last rejected request says, not verified. It is null for another request, and where nothing was read. */
+  claimed: shownOrNull(claimedEvent),
   /** The number of equal requests of one network that came one after another. */
   count: Type.Integer(),
 });
@@ -108,7 +135,13 @@ export async function writeRecentRequests(
       continue;
     }
     seq += 1;
-    await RECENT_REQUEST.insert(tx, { ...row, environmentId, seq, slot: seq % MAX_RECENT_CALLS });
+    await RECENT_REQUEST.insert(tx, {
+      ...row,
+      claimed: row.claimed ?? null,
+      environmentId,
+      seq,
+      slot: seq % MAX_RECENT_CALLS,
+    });
     rows.set(call, seq);
     if (fold !== null) byFold.set(fold, seq);
   }
@@ -123,10 +156,11 @@ interface NewCall extends RecentRequest {
 /** Adds the request to its row. Returns false where the ring overwrote that row. */
 async function addTo(tx: Writer, environmentId: number, seq: number, call: NewCall): Promise<boolean> {
   const { at, cause, source, count } = call;
-  const sql = `UPDATE recent_request SET at = $at, cause = $cause, source = $source, count = count + $count
+  const claimed = call.claimed == null ? null : writeJson(call.claimed);
+  const sql = `UPDATE recent_request SET at = $at, cause = $cause, source = $source, count = count + $count, claimed = coalesce($claimed, claimed)
     WHERE environment_id = $environmentId AND slot = $slot AND seq = $seq`;
   const slot = seq % MAX_RECENT_CALLS;
-  return (await tx.run(sql, { environmentId, slot, seq, at, cause, source, count })) > 0;
+  return (await tx.run(sql, { environmentId, slot, seq, at, cause, source, count, claimed })) > 0;
 }
 
 export interface RequestFilter {

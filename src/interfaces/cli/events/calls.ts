@@ -155,7 +155,18 @@ function mix(
     .filter(({ name, at }) => (relay === undefined || relay === name) && Date.parse(at) >= sinceMs)
     .map(({ id, name, at, firstAt, cause, source, count }): RecentRequestView => {
       const why = { outcome: "refused", code: UNKNOWN, cause } as const;
-      return { id, at, firstAt, relay: name, ...why, source, eventId: null, event: null, count };
+      return {
+        id,
+        at,
+        firstAt,
+        relay: name,
+        ...why,
+        source,
+        eventId: null,
+        event: null,
+        claimed: null,
+        count,
+      };
     });
   return [...items, ...unknown]
     .sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0))
@@ -173,8 +184,10 @@ const CALL_COLUMNS: readonly Column<RecentRequestView>[] = [
   { heading: "CAUSE", value: ({ cause }) => cause, wrap: true, raw: true },
 ];
 
-/** Formats the first event of a duplicate, such as `order.paid evt_… done`. A server of an earlier version sends only its id. */
-function formatEvent({ eventId, event }: RecentRequestView): string {
+/** Formats what a rejected request claims, or the first event of a duplicate, such as `order.paid evt_… done`. A server of an earlier version sends only its id. */
+function formatEvent({ eventId, event, claimed }: RecentRequestView): string {
+  if (claimed != null)
+    return `${plain([claimed.type, claimed.id].filter((word) => word !== null).join(" "))} (not verified)`;
   if (event == null) return eventId ?? "";
   return [event.eventType, event.id, event.state].filter((word) => word !== null).join(" ");
 }
@@ -199,7 +212,8 @@ function writeCall(call: RecentRequestView): string[] {
     times: count > 1 ? `${count}, the first at ${firstAt}, the last at the time above` : null,
     cause,
     ...Object.fromEntries(parts.map(({ label, text }) => [label, text])),
-    event: eventId === null ? null : `${formatEvent(call)}, see relay events show ${eventId}`,
+    event:
+      eventId === null ? formatEvent(call) || null : `${formatEvent(call)}, see relay events show ${eventId}`,
   };
   const width = Math.max(...Object.keys(facts).map((name) => name.length));
   const lines = Object.entries(facts).flatMap(([name, words]) =>

@@ -1,0 +1,1 @@
+ALTER TABLE recent_request ADD COLUMN claimed text COLLATE "C";
