@@ -126,6 +126,9 @@ export const APPROVAL_LIFE_MS = 10 * MINUTE_MS;
 export const APPROVALS_PER_MINUTE = 10;
 /** The time that an approval's page is available after the approval ended. Its audit rows stay longer. */
 export const APPROVAL_RETENTION_MS = 7 * DAY_MS;
+/** The time that the response of an apply with a key is kept for its caller. Then the most such responses of one caller in an environment. */
+export const APPLY_RESPONSE_LIFE_MS = 10 * MINUTE_MS;
+export const MAX_APPLY_RESPONSES = 20;
 /** Sign-in of a command through the dashboard (platform/account/login.ts). */
 export const LOGIN_LIFE_MS = 10 * MINUTE_MS;
 export const LOGIN_POLL_SECONDS = 5;

@@ -566,7 +566,7 @@ describe("an approval is rejected", () => {
     const asked = await ask(api);
     await decide(api, asked, "approve");
     const { json } = await post(api, `/api/approvals/${asked.id}/apply`, { plan: asked.plan });
-    expect([json.code, json.message]).toEqual(["invalid_input", "`plan` is not a known field: remove it; there are no fields here."]);
+    expect([json.code, json.message]).toEqual(["invalid_input", "`plan` is not a known field: remove it; the only field here is key."]);
     expect(await namesOf(api)).toEqual([]);
   });
 

@@ -50,6 +50,7 @@ const FLOWS: readonly string[] = [
   "store-purchase",
   "app-delete",
   "rejected-delivery",
+  "apply-key",
 ];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */

@@ -177,6 +177,7 @@ const TABLES: readonly (readonly [table: string, key: string, most: number])[] =
   ["sender_domain", "environment_id", SMALL],
   ["synced", "target", LARGE],
   ["sync_minute", "environment_id", SMALL],
+  ["apply_response", "request_key", LARGE],
   ["signature_memory", "signed_text_hash", SMALL],
   ["retired_secret", "relay_name", SMALL],
   ["recent_request", "slot", SMALL],

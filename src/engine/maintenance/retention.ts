@@ -4,6 +4,7 @@
  */
 
 import {
+  APPLY_RESPONSE_LIFE_MS,
   APPROVAL_RETENTION_MS,
   AUDIT_RETENTION_MS,
   EMAIL_RETENTION_MS,
@@ -64,6 +65,15 @@ export const RETENTION: Readonly<Record<string, Step>> = {
       "id",
       "ended_at IS NOT NULL AND ended_at <= $ms ORDER BY ended_at",
       nowMs - APPROVAL_RETENTION_MS,
+    ),
+  ),
+  "responses of applies": repeated((tx, nowMs) =>
+    deleteSome(
+      tx,
+      "apply_response",
+      "environment_id, caller, request_key",
+      "created_at <= $ms",
+      nowMs - APPLY_RESPONSE_LIFE_MS,
     ),
   ),
   sessions: single(deleteEndedSessions),

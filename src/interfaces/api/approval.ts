@@ -4,6 +4,7 @@ import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, oneOf } from "../../base/schema.ts";
 import { showChecklist } from "../../insight/overview/checklist.ts";
+import { ApplyKey, applyOnce } from "../../operator/sync/apply-response.ts";
 import {
   type ApprovalView,
   approvalView,
@@ -23,7 +24,7 @@ import {
 import { readEnvironmentFiles, requirePlan } from "../../operator/sync/environment-files.ts";
 import { type Files, findRefusal, isChange } from "../../operator/sync/plan.ts";
 import { applyPlan } from "../../operator/sync/plan-apply.ts";
-import { appliedView, type EntryView } from "../../operator/sync/plan-view.ts";
+import { appliedView, applyKey, type EntryView, type PlanResult } from "../../operator/sync/plan-view.ts";
 import {
   type Environment,
   findEnvironmentById,
@@ -31,6 +32,7 @@ import {
 } from "../../platform/account/environment.ts";
 import type { Change } from "../../platform/audit/audit.ts";
 import { findRelay, receiverUrl } from "../../rules/relay/relay.ts";
+import type { Origin, Writer } from "../../store/port.ts";
 import { callerOf, requireApprover } from "../http/admission.ts";
 import { type Caller, callerRoute } from "../http/caller-route.ts";
 import { dashboardOrigin } from "../http/cookie.ts";
@@ -166,50 +168,69 @@ export const approvalRoutes = [
     path: "/api/approvals/:id/apply",
     summary:
       "Applies an approved plan once, in one transaction, for the requester. Only this response contains the new secrets.",
+    body: fields({ key: applyKey }),
     answer: appliedView,
     async handle(call) {
-      const { deps, actor, by, params, nowMs, origin } = call;
+      const { deps, by, params, body, nowMs } = call;
       const { row: asked, target } = await requireSeen(call, params.id);
       if (asked.askedBy !== by)
         throw new Refusal(
           "forbidden",
           "Another owner or key requested this approval, and only the requester can apply it: request your own approval.",
         );
-      const row = await settleTime(call, asked);
-      requireState("approved", row);
-      const files = await readAsked(call, row);
-      const wish = { files, replacesEdited: row.replaceEdited };
-      const context = relayContext({ deps, environment: target, actor, nowMs });
-      const cap = deps.syncCap.makeCap(target, nowMs);
-      await settleBefore(call, target.id);
-      const applied = deps.store.write(origin, async (tx) => {
-        const now = await requireApproval(tx, row.id);
-        requireTime(call, now);
-        requireState("approved", now);
-        await requireApprover(tx, now.decidedBy);
-        const carried = await applyPlan(tx, context, wish, now.plan, cap);
-        await useApproval(tx, now, { environmentId: target.id, by, nowMs }, carried.changes);
-        return carried;
-      });
-      const done = await applied.catch(async (error: unknown) => {
-        // An approval that expired meanwhile is not void: no side changed.
-        if (error instanceof Refusal && error.code === "approval_expired") await settleTime(call, row);
-        else if (error instanceof Refusal) await endVoid(call, row, error.message);
-        throw error;
-      });
+      const change = { environmentId: target.id, by, nowMs };
+      // The key belongs to this approval, so each approval can be applied under the same key.
+      const key = body.key === undefined ? null : `${asked.id}:${body.key}`;
+      const once = key === null ? null : new ApplyKey(deps.sealer, change, key, { approval: asked.id });
+      const known = once === null ? null : await deps.store.read((tx) => once.find(tx));
+      const done = known ?? (await applyApproved(call, asked, target, once));
       // The plan is applied, and only this response contains the secrets, so a failed read must not lose them.
       const notLive = await listNotLive(
         deps,
         target,
-        done.entries.filter((entry) => isChange(entry, row.replaceEdited)),
+        done.entries.filter((entry) => isChange(entry, asked.replaceEdited)),
       ).catch((error: unknown) => {
         deps.log.warn("The checklists of the applied relays were not read.", { error });
         return [];
       });
-      return { ...viewCarried(done, []), secrets: done.secrets, notLive };
+      return { ...done, notLive };
     },
   }),
 ];
+
+/** Applies the approved plan in one transaction, and ends an approval whose plan is refused. */
+async function applyApproved(
+  call: Asking & { origin: Origin },
+  asked: Approval,
+  target: Environment,
+  once: ApplyKey | null,
+): Promise<PlanResult> {
+  const { deps, actor, by, nowMs, origin } = call;
+  const row = await settleTime(call, asked);
+  requireState("approved", row);
+  const files = await readAsked(call, row);
+  const wish = { files, replacesEdited: row.replaceEdited };
+  const context = relayContext({ deps, environment: target, actor, nowMs });
+  const cap = deps.syncCap.makeCap(target, nowMs);
+  await settleBefore(call, target.id);
+  const apply = async (tx: Writer): Promise<PlanResult> => {
+    const now = await requireApproval(tx, row.id);
+    requireTime(call, now);
+    requireState("approved", now);
+    await requireApprover(tx, now.decidedBy);
+    const carried = await applyPlan(tx, context, wish, now.plan, cap);
+    await useApproval(tx, now, { environmentId: target.id, by, nowMs }, carried.changes);
+    return { ...viewCarried(carried, []), secrets: carried.secrets };
+  };
+  try {
+    return await deps.store.write(origin, (tx) => applyOnce(tx, once, () => apply(tx)));
+  } catch (error) {
+    // An approval that expired meanwhile is not void: no side changed.
+    if (error instanceof Refusal && error.code === "approval_expired") await settleTime(call, row);
+    else if (error instanceof Refusal) await endVoid(call, row, error.message);
+    throw error;
+  }
+}
 
 /** The number of relays whose checklist is read after a plan was applied, because a plan can have hundreds of relays. */
 const MAX_CHECKLISTS = 5;

@@ -11,13 +11,20 @@ import { fields, oneOf, orNull } from "../../base/schema.ts";
 import { placeProblems } from "../../base/shape.ts";
 import { utf8Bytes } from "../../base/text.ts";
 import { countUnfinished } from "../../engine/event/count.ts";
+import { ApplyKey, applyOnce } from "../../operator/sync/apply-response.ts";
 import { listOpenApprovals, rejectCapped, type SentFiles } from "../../operator/sync/approval.ts";
 import { checkCatalog } from "../../operator/sync/catalog-file.ts";
 import { SYNC_ITEM_KINDS } from "../../operator/sync/deployed-state.ts";
 import { readEnvironmentFiles, requireSyncSize } from "../../operator/sync/environment-files.ts";
 import type { Files } from "../../operator/sync/plan.ts";
 import { applyPlan, previewPlan } from "../../operator/sync/plan-apply.ts";
-import { appliedView, type EntryView, type PlanResult, planView } from "../../operator/sync/plan-view.ts";
+import {
+  appliedView,
+  applyKey,
+  type EntryView,
+  type PlanResult,
+  planView,
+} from "../../operator/sync/plan-view.ts";
 import { MAX_SEEN_ITEMS, type SeenItem } from "../../operator/sync/side-comparison.ts";
 import { syncTarget } from "../../operator/sync/synced.ts";
 import { type Environment, requireEnvironment } from "../../platform/account/environment.ts";
@@ -108,24 +115,33 @@ export const syncRoutes = [
     method: "POST",
     path: "/sync/apply",
     summary: "Applies the plan of this name in one transaction. Only this response contains the new secrets.",
-    body: fields({ ...wanted, plan: Type.String({ description: "the name of the plan that was read" }) }),
+    body: fields({
+      ...wanted,
+      plan: Type.String({ description: "the name of the plan that was read" }),
+      key: applyKey,
+    }),
     answer: appliedView,
     async handle(call) {
-      const { deps, body, nowMs } = call;
+      const { deps, by, nowMs } = call;
+      const { key, ...body } = call.body;
       const target = await findTarget(call, body);
       if (target.name === "production")
         throw new Refusal(
           "approval_needed",
           "Production accepts no change without an owner's approval: relay sync --live and relay promote request one.",
         );
+      const change = { environmentId: target.id, by, nowMs };
+      const once = key === undefined ? null : new ApplyKey(deps.sealer, change, key, body as Json);
       const { files, warnings } = await readWanted(call, body);
       const wish = { files, replacesEdited: body.replaceEdited === true };
       const cap = deps.syncCap.makeCap(target, nowMs);
       await settleBefore(call, target.id);
-      const done = await deps.store.write(call.origin, (tx) =>
-        applyPlan(tx, relayContext(call), wish, body.plan, cap),
+      return await deps.store.write(call.origin, (tx) =>
+        applyOnce(tx, once, async () => {
+          const done = await applyPlan(tx, relayContext(call), wish, body.plan, cap);
+          return { ...viewCarried(done, warnings), secrets: done.secrets };
+        }),
       );
-      return { ...viewCarried(done, warnings), secrets: done.secrets };
     },
   }),
 ];

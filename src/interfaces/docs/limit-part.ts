@@ -92,6 +92,8 @@ const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
     APPROVALS_PER_MINUTE: "Approvals asked for in a minute, of an environment.",
     APPROVAL_LIFE_MS: "How long an approval waits.",
     APPROVAL_RETENTION_MS: "How long an approval's page can be looked at.",
+    APPLY_RESPONSE_LIFE_MS: "How long the response of an apply with a key can be requested again.",
+    MAX_APPLY_RESPONSES: "Kept responses of applies, of one caller in an environment.",
   },
   "What is kept": {
     AUDIT_RETENTION_MS: "The audit of changes, and alerts and problems that are over.",

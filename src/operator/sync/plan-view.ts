@@ -1,6 +1,7 @@
 /** The wire shapes of a plan: of each item, of the plan before it is applied, and of its result. */
 import { type Static, Type } from "typebox";
 import type { RefusalCode } from "../../base/code/refusal-code.ts";
+import { MAX_ONCE_KEY_CHARS } from "../../base/limit.ts";
 import { oneOf, orNull, textOrNull, time, warningView } from "../../base/schema.ts";
 import { SYNC_ITEM_KINDS } from "./deployed-state.ts";
 
@@ -117,7 +118,23 @@ export const appliedView = Type.Object({
   ),
   /** The relays that have an open step on their checklist, of the first 5 that this plan created or changed in production; absent for other environments. */
   notLive: Type.Optional(Type.Array(Type.String())),
+  repeated: Type.Optional(
+    Type.Boolean({
+      description: "true: an earlier request with this key applied the plan, and this is its response",
+    }),
+  ),
 });
+
+/** The key of an apply, which its caller chooses. */
+export const applyKey = Type.Optional(
+  Type.String({
+    pattern: "^[!-~]+$",
+    minLength: 1,
+    maxLength: MAX_ONCE_KEY_CHARS,
+    description:
+      "identifies this request: for ten minutes, the same request with the same key gets the first response again, with its secrets, and applies nothing",
+  }),
+);
 
 export type PlanPreview = Static<typeof planView>;
 

@@ -19,6 +19,7 @@ import { askServer, type Remote } from "../api/remote.ts";
 import { CommandFailure, type Input, type Option } from "../command.ts";
 import type { World } from "../io.ts";
 import { writeCodeLine } from "../refusal-text.ts";
+import { isAway, requestApply } from "./apply-request.ts";
 import { type Decided, keepSecrets } from "./plan-decision.ts";
 import { count } from "./plan-lines.ts";
 
@@ -248,31 +249,27 @@ class Waiting {
     return Math.ceil((this.#now.secondsLeft * 1_000) / MINUTE_MS);
   }
 
-  /** Carries the plan out. After a lost answer it sends the request again, and the server accepts it only once. */
+  /** Applies the plan. After a lost response it sends the request again, and the server applies the plan only once. */
   async #apply(): Promise<Waited> {
-    for (;;) {
-      try {
-        const done = await askServer<PlanResult>(this.#remote, "POST", `${this.#path}/apply`, {});
-        const { approval } = await askServer<{ approval: ApprovalView }>(
-          this.#remote,
-          "GET",
-          this.#path,
-        ).catch(() => ({ approval: { ...this.#now, state: "done" as const } }));
-        return { approval, done };
-      } catch (error) {
-        if (!isAway(error)) {
-          if (error instanceof Refusal && error.code === "approval_used") throw await this.#tellLost();
-          if (error instanceof Refusal && ENDED.has(error.code)) await this.#look();
-          if (ENDS[this.#now.state] !== undefined) return { approval: this.#now, done: null };
-          throw error;
-        }
-        this.#world.tell("The server does not answer now; the command asks again.");
-        await sleep(this.#world.clock, LOOK_EVERY_MS);
-      }
+    try {
+      const done = await requestApply(
+        (keyed) => askServer<PlanResult>(this.#remote, "POST", `${this.#path}/apply`, keyed),
+        { forMs: Number.POSITIVE_INFINITY, isOnce: true },
+        this.#world,
+      );
+      const { approval } = await askServer<{ approval: ApprovalView }>(this.#remote, "GET", this.#path).catch(
+        () => ({ approval: { ...this.#now, state: "done" as const } }),
+      );
+      return { approval, done };
+    } catch (error) {
+      if (error instanceof Refusal && error.code === "approval_used") throw await this.#tellLost();
+      if (error instanceof Refusal && ENDED.has(error.code)) await this.#look();
+      if (ENDS[this.#now.state] !== undefined) return { approval: this.#now, done: null };
+      throw error;
     }
   }
 
-  /** Describes the loss of the only answer that contained the secrets. */
+  /** Describes the loss of the response with the secrets, which the server no longer keeps. */
   async #tellLost(): Promise<CommandFailure> {
     await this.#look().catch(() => undefined);
     const { secretsOf } = this.#now;
@@ -315,9 +312,4 @@ class Waiting {
     });
     return { approval: why === null ? approval : { ...approval, why }, done: null };
   }
-}
-
-function isAway(error: unknown): boolean {
-  const code = error instanceof CommandFailure || error instanceof Refusal ? error.code : null;
-  return code === "service_not_running" || code === "not_recorded";
 }

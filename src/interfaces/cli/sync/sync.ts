@@ -4,6 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { isJsonObject, type Json, writeJson } from "../../../base/json.ts";
+import { MINUTE_MS } from "../../../base/limit.ts";
 import { Refusal } from "../../../base/refusal.ts";
 import { plain } from "../../../base/text.ts";
 import { catalogPath } from "../../../operator/sync/catalog-file.ts";
@@ -26,6 +27,7 @@ import { type Command, CommandFailure, type Input, UsageError } from "../command
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
+import { requestApply } from "./apply-request.ts";
 import { carryLive, LIVE_EXIT_CODES, OPEN, requireSecretsFile } from "./live.ts";
 import {
   CHECK,
@@ -108,19 +110,18 @@ async function syncDevelopment(
   if (decided.code !== null) return await endWithout(decided, files, serviceDir, place, input);
   const { plan, sent, replaceEdited, left } = decided;
   await requireSameFiles(files, serviceDir);
-  const { secrets, ...done } = await remote
-    .request<PlanResult>("POST", "/sync/apply", {
-      ...sent,
-      replaceEdited,
-      plan: plan.plan,
-    })
-    .catch((error: unknown) => {
-      if (error instanceof CommandFailure)
-        world.tell(
-          "It is unknown if the plan was applied: relay sync --dry-run shows what is left. Rotate new secrets in the dashboard.",
-        );
-      throw error;
-    });
+  const asked = { ...sent, replaceEdited, plan: plan.plan };
+  const { secrets, ...done } = await requestApply(
+    (keyed) => remote.request<PlanResult>("POST", "/sync/apply", { ...asked, ...keyed }),
+    { forMs: REPEATED_FOR_MS, isOnce: false },
+    world,
+  ).catch((error: unknown) => {
+    if (error instanceof CommandFailure)
+      world.tell(
+        "It is unknown if the plan was applied: relay sync --dry-run shows what is left. Rotate new secrets in the dashboard.",
+      );
+    throw error;
+  });
   await keepSecrets(secrets, serviceDir, place, world);
   await rememberSynced(done.entries, files, serviceDir, place, isSynced(replaceEdited));
   if (input.on("json")) {
@@ -130,6 +131,9 @@ async function syncDevelopment(
   world.tell(`${count(done.changes, "change")} made in ${plain(place)}.`);
   return tellLeft(left, sides.pull, world);
 }
+
+/** The time in which the command repeats an apply after a lost response. A restart of the server takes less. */
+const REPEATED_FOR_MS = MINUTE_MS;
 
 function changesNothing(input: Input): boolean {
   return input.on("dry-run") || input.on("check");
