@@ -111,25 +111,25 @@ describe("an environment on hold", () => {
 });
 
 describe("a relay that never verified a request", () => {
-  test("is a problem with one alert, and the first verified request ends both with a notice", async () => {
+  test("is a problem with one alert, and the first verified request ends both with a notice and leaves the missing events", async () => {
     await using running = await start();
     await refuseForLong(running);
     expect(await told(running)).toEqual({ alerts: ["never_verified"], problems: ["never_verified"] });
     expect(await send(running)).toBe(200);
     await running.clock.advance(MINUTE_MS);
-    expect(await told(running)).toEqual({ alerts: ["never_verified", "relay_recovered"], problems: [] });
+    expect(await told(running)).toEqual({ alerts: ["never_verified", "relay_recovered"], problems: ["requests_rejected"] });
   });
 });
 
 describe("a relay that rejects every request after a verified one", () => {
-  test("is a problem with one alert, and the next verified request ends both with a notice", async () => {
+  test("is a problem with one alert, and the next verified request ends both with a notice and leaves the missing events", async () => {
     await using running = await start();
     expect(await send(running)).toBe(200);
     await refuseForLong(running);
     expect(await told(running)).toEqual({ alerts: ["relay_refusing"], problems: ["relay_refusing"] });
     expect(await send(running)).toBe(200);
     await running.clock.advance(MINUTE_MS);
-    expect(await told(running)).toEqual({ alerts: ["relay_refusing", "relay_recovered"], problems: [] });
+    expect(await told(running)).toEqual({ alerts: ["relay_refusing", "relay_recovered"], problems: ["requests_rejected"] });
   });
 
   test("with its alert switched off is only a problem, and its end sends no notice", async () => {
@@ -140,7 +140,7 @@ describe("a relay that rejects every request after a verified one", () => {
     expect(await told(running)).toEqual({ alerts: [], problems: ["relay_refusing"] });
     expect(await send(running)).toBe(200);
     await running.clock.advance(MINUTE_MS);
-    expect(await told(running)).toEqual({ alerts: [], problems: [] });
+    expect(await told(running)).toEqual({ alerts: [], problems: ["requests_rejected"] });
   });
 });
 

@@ -110,6 +110,64 @@ test("a person closes the item, with an audit row", async () => {
   expect((await running.api("POST", "/relays/orders/rejected/close")).body).toMatchObject({ requests: 0 });
 });
 
+test("the sender's retry of a rejected request marks its event as arrived, with the event", async () => {
+  await rejectMany(5);
+  await running.hook("orders", signedCall(paid("evt_2"), ROTATED));
+  await fixSecret();
+  expect((await readRejected()).items[1]).toMatchObject({ eventId: "evt_2", eventType: "paid", arrivedAt: null, event: null });
+  await arrive("evt_2");
+  const { items } = (await running.api("GET", "/events?relay=orders")).body;
+  const [first, second] = (await readRejected()).items;
+  expect(first).toMatchObject({ eventId: "evt_1", arrivedAt: null, event: null });
+  expect(second).toMatchObject({ eventId: "evt_2", firstAt: "2026-01-15T12:24:00.000Z", lastAt: "2026-01-15T13:00:00.000Z", event: items[0].id });
+  expect(second.arrivedAt).toStartWith("2026-01-15T13:01:0");
+});
+
+test("problems and the relay's page name the figures, until nothing is missing", async () => {
+  await rejectMany(5);
+  await fixSecret();
+  await arrive("evt_1");
+  await itemOnHome();
+  const message = "orders rejected 5 requests from 2026-01-15T12:12:00.000Z to 2026-01-15T13:00:00.000Z. 1 of 5 events has arrived since then.";
+  const problems = async () => (await running.api("GET", "/problems")).body.items;
+  expect(await problems()).toMatchObject([{ code: "requests_rejected", target: "relay:orders", message }]);
+  const { relay } = (await running.api("GET", "/relays/orders")).body;
+  expect(relay.problems).toMatchObject([{ code: "requests_rejected", message }]);
+  await importMissed(["evt_2", "evt_3", "evt_4", "evt_5"]);
+  await itemOnHome();
+  expect(await problems()).toEqual([]);
+});
+
+test("an outage that goes on counts its requests and events in the one item of the secret", async () => {
+  await rejectMany(6);
+  await running.hook("orders", signedCall(paid("evt_1"), ROTATED));
+  await running.clock.advance(3_000);
+  const { needs } = (await running.api("GET", "/overview")).body;
+  expect(needs).toMatchObject([{ code: "relay_refusing", target: "relay:orders" }]);
+  expect(needs[0].message).toEndWith(
+    " So far 7 requests were rejected since 2026-01-15T12:12:00.000Z, the last at 2026-01-15T13:12:00.000Z. They name 6 different events.",
+  );
+  expect(await readRejected()).toMatchObject({
+    ongoing: true,
+    requests: 6,
+    message: "So far orders rejected 6 requests from 2026-01-15T12:12:00.000Z to 2026-01-15T13:12:00.000Z. 0 of 6 events have arrived since then.",
+  });
+});
+
+test("a new outage joins the missing events of the last one in its item", async () => {
+  await rejectMany(5);
+  await fixSecret();
+  await arrive("another");
+  expect(await itemOnHome()).not.toBeNull();
+  for (let nth = 1; nth <= 5; nth++) {
+    await running.clock.advance(12 * MINUTE_MS);
+    await running.hook("orders", signedCall(paid(`later_${nth}`), HOOK_SECRET));
+  }
+  await running.clock.advance(3_000);
+  const { needs } = (await running.api("GET", "/overview")).body;
+  expect(needs.map(({ code }: { code: string }) => code)).toEqual(["relay_refusing"]);
+});
+
 test("some stray requests before a good one are no item", async () => {
   await running.clock.advance(MINUTE_MS);
   await running.hook("orders", signedCall(paid("forged_1"), ROTATED));

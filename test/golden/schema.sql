@@ -891,7 +891,7 @@ CREATE TABLE rejected_delivery (
   last_at INTEGER NOT NULL,
   count INTEGER NOT NULL,
   -- When an event of the relay with this id was seen; NULL: none was.
-  arrived_at INTEGER,
+  arrived_at INTEGER, event_type TEXT, arrived_event TEXT,
   PRIMARY KEY (relay_id, event_id)
 ) WITHOUT ROWID;
 

@@ -30,6 +30,11 @@ const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
     why: "the index holds the problems that stand, a few for each relay",
   },
   {
+    step: /^SCAN rejected_delivery USING INDEX rejected_delivery_missing$/,
+    sql: /rejected_delivery\.arrived_at IS NULL/,
+    why: "the index holds the event ids that are missing after an outage, at most 1,000 for each relay",
+  },
+  {
     step: /^SCAN alert USING INDEX alert_open$/,
     sql: /WHERE resolved_at IS NULL LIMIT/,
     why: "it takes the first two thousand open alerts and stops",

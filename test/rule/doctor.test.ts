@@ -11,6 +11,7 @@ import { checkBackups } from "../../src/operator/doctor/setup-check.ts";
 import { SCHEMA_VERSION } from "../../src/store/migrate/migrations.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { addEvent, makeFolder, openFilled } from "../kit/data-directory.ts";
+import { receiverDefinition } from "../kit/relay-definition.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const folder = makeFolder();
@@ -83,6 +84,7 @@ describe("the doctor", () => {
       "queue ok",
       "dead events ok",
       "problems ok",
+      "rejected requests ok",
       "clock ok",
       "base URL ok",
       "proxy ok",
@@ -109,6 +111,31 @@ describe("the doctor", () => {
     await look(dataDir);
     expect(picture()).toEqual(live);
     await store.close();
+  });
+
+  test("names the relay and the figures of rejected requests whose events are missing", async () => {
+    const dataDir = await newDirectory();
+    change(
+      dataDir,
+      `UPDATE relay SET accepted_at = 1893456000000, definition = '${JSON.stringify(receiverDefinition({}))}' WHERE id = 'rly_development'`,
+    );
+    for (const [id, arrivedAt] of [
+      ["evt_1", 1893456000000],
+      ["evt_2", "NULL"],
+      ["evt_3", "NULL"],
+    ])
+      change(
+        dataDir,
+        `INSERT INTO rejected_delivery (relay_id, event_id, first_at, last_at, count, arrived_at) SELECT id, '${id}', 1893452400000, 1893454200000, 1, ${arrivedAt} FROM relay`,
+      );
+    const found = (await look(dataDir)).find(({ check }) => check === "rejected requests");
+    expect(found).toEqual({
+      check: "rejected requests",
+      state: "warn",
+      message:
+        "shop/development: orders rejected 3 requests from 2029-12-31T23:00:00.000Z to 2029-12-31T23:30:00.000Z. 1 of 3 events has arrived since then.",
+      todo: "relay relays rejected <relay> lists the missing events: import them, or close the list if nothing more is to come",
+    });
   });
 
   test("counts the dead events of every age", async () => {

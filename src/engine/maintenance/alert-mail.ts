@@ -43,6 +43,7 @@ import { relayOf } from "../../rules/relay/relay.ts";
 import { addFigures } from "../../rules/relay/streak-figure.ts";
 import { listHints } from "../../rules/relay/trouble-hint.ts";
 import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../../store/port.ts";
+import { updateRejected } from "../event/rejected-arrival.ts";
 import { resolveOverAlerts } from "./alert-resolution.ts";
 import { alertMissingSecrets } from "./missing-secret.ts";
 
@@ -133,6 +134,7 @@ export class AlertMail extends BackgroundJob {
     const nowMs = clock.now();
     await resolveOverAlerts(store, nowMs);
     await alertMissingSecrets(store, nowMs);
+    await updateRejected(store, nowMs);
     if (this.#deps.isCluster) await this.#endInterrupted(nowMs);
     for (const id of await store.read(listUndeliveredAlertEnvironments)) await this.#clearUnwanted(id);
     const waiting = await store.read((tx) => listUnmailedEnvironments(tx, nowMs - MAX_AGE_MS));
@@ -216,7 +218,7 @@ export class AlertMail extends BackgroundJob {
     const hints = known ?? (await listHintsOfAlerts(tx, environmentId, alerts));
     const told: MailedAlert[] = [];
     for (const alert of alerts) {
-      const message = await addFigures(tx, environmentId, alert);
+      const message = await addFigures(tx, environmentId, alert, clock.now());
       const before = await findBurstBefore(tx, alert);
       told.push({ alert: { ...alert, message }, hints: hints.get(alert.id) ?? [], before });
     }

@@ -9,7 +9,7 @@ import { type ClaimedEvent, makeClaim } from "./request.ts";
 /** The largest rejected body whose event id is read, because one turn of the event loop parses it whole. */
 const MAX_READ_BYTES = 64 * 1024;
 
-interface LostEvent {
+export interface LostEvent {
   /** Null where nothing names it. */
   eventId: string | null;
   /** The id and type for display; null where neither can be shown. */

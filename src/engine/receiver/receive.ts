@@ -14,11 +14,11 @@ import { askHandshake, HandshakeAnswer, type NamedHandshake } from "../../rules/
 import { ReceivedBody, receiveRequest } from "../../rules/verify/received-request.ts";
 import { signingMethodOf } from "../../rules/verify/signing-method.ts";
 import { type Store, StoreUnavailable } from "../../store/port.ts";
+import { updateRejected } from "../event/rejected-arrival.ts";
 import type { Health } from "../health/health.ts";
 import type { EventRunner } from "./event-storage.ts";
 import { Ingestion, type ReceiverAnswer, type VerifiedRequest } from "./ingest.ts";
 import { readLostEvent } from "./lost-event.ts";
-import { markArrivals } from "./rejected-delivery.ts";
 import {
   explainToCaller,
   explainToOwner,
@@ -36,8 +36,8 @@ import { UnverifiedCap } from "./unverified-cap.ts";
 /** Headers that may contain a signature, by their names. */
 const SIGNING_HEADER = /sign|hmac|digest|token|secret|auth|key|hook/i;
 
-/** The shortest time between two searches for lost events that arrived. */
-const MARK_EVERY_MS = 2_000;
+/** The shortest time between two searches for events that arrived. */
+const UPDATE_EVERY_MS = 2_000;
 
 interface ReceiverRequest {
   appId: string;
@@ -89,7 +89,7 @@ export class Receiver {
   readonly #ingestion: Ingestion;
   readonly #causes: CauseFinder;
   /** The monotonic time when arrived events were last marked. */
-  #markedMs = Number.NEGATIVE_INFINITY;
+  #updatedMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: ReceiverDeps) {
     this.#deps = deps;
@@ -110,14 +110,14 @@ export class Receiver {
     return this.#requestLog.stop();
   }
 
-  /** Writes pending entries, and marks the lost events that arrived meanwhile, so that lists show them. */
+  /** Writes pending entries, and brings the ledger of rejected requests up to date, so that lists show both. */
   async writeRecentRequests(): Promise<void> {
     await this.#requestLog.flush();
     const { clock, store } = this.#deps;
     const nowMs = clock.monotonicMs();
-    if (nowMs - this.#markedMs < MARK_EVERY_MS) return;
-    this.#markedMs = nowMs;
-    await markArrivals(store, clock.now());
+    if (nowMs - this.#updatedMs < UPDATE_EVERY_MS) return;
+    this.#updatedMs = nowMs;
+    await updateRejected(store, clock.now());
   }
 
   /**
@@ -311,7 +311,7 @@ export class Receiver {
       const lost = readLostEvent(by.relay, call);
       if (lost === null) return;
       claimed = lost.claimed;
-      if (isLoss && !lost.isIgnored) this.#requestLog.recordLoss(by.relay, lost.eventId, nowMs);
+      if (isLoss && !lost.isIgnored) this.#requestLog.recordLoss(by.relay, lost, nowMs);
     };
     if (!mayFind) {
       this.#causes.addIdentification(body.byteLength, identify, () => explain(by.cause, claimed));

@@ -14,6 +14,7 @@ import type { CallNotice, UnknownReceiverNotice } from "../../platform/audit/not
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { Store } from "../../store/port.ts";
+import type { LostEvent } from "./lost-event.ts";
 import { RejectionLedger, writeRejections } from "./rejected-delivery.ts";
 import type { Rejection } from "./rejection.ts";
 import { type ClaimedEvent, type RecentRequest, writeRecentRequests } from "./request.ts";
@@ -132,9 +133,9 @@ export class RequestLog {
     };
   }
 
-  /** Records a rejected request that would have become an event. `eventId` is null where it has no readable id. */
-  recordLoss(relay: LiveRelay, eventId: string | null, at: number): void {
-    this.#ledger.record(relay, eventId, at);
+  /** Records a rejected request that would have become an event; null where its body was not read. */
+  recordLoss(relay: LiveRelay, lost: LostEvent | null, at: number): void {
+    this.#ledger.record(relay, lost?.eventId ?? null, at, lost?.claimed?.type);
     this.#behind.arm();
   }
 

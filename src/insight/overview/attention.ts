@@ -1,6 +1,6 @@
 /**
- * Lists what needs an owner's attention in an environment, each thing once: a hold, changes that wait for approval, dead events, problems, rejected
- * requests whose events are missing, and open alerts that none of these explains. Leaves out what is resolved or acknowledged.
+ * Lists what needs an owner's attention in an environment, each thing once: a hold, changes that wait for approval, dead events, problems, and open
+ * alerts that none of these explains. Leaves out what is resolved or acknowledged.
  */
 import { type Clock, toIso } from "../../base/clock.ts";
 import { type Approval, listOpenApprovals } from "../../operator/sync/approval.ts";
@@ -9,6 +9,7 @@ import { type AlertView, listOpenAlertCauses } from "../../platform/audit/alert.
 import { listProblems, type ProblemView } from "../../platform/audit/problem.ts";
 import { findChangeAfterFailure, findChangeAfterProblem } from "../../rules/relay/newer-change.ts";
 import { findRecentChange, findStreakBegin } from "../../rules/relay/recent-change.ts";
+import { findRejected, REQUESTS_REJECTED } from "../../rules/relay/rejected-request.ts";
 import { relayOf, relayTarget } from "../../rules/relay/relay.ts";
 import { findLastEventAt } from "../../rules/relay/relay-activity.ts";
 import { addFigures } from "../../rules/relay/streak-figure.ts";
@@ -21,10 +22,12 @@ import { dropAcknowledged, isCauseOfDeath, makeDeadItems, RELAY_FAILED } from ".
 import { countDead, type DeadOfRelay } from "./dead-events.ts";
 import { describeHold } from "./hold.ts";
 import { findLastAttemptAt, findLatestFailure } from "./latest-failure.ts";
-import { listRejectedItems } from "./rejected.ts";
 
 /** The most items of each kind, the newest first. */
 const MAX_ITEMS = 100;
+
+/** Problems of a receiver that still rejects requests. */
+const REJECTING = ["relay_refusing", "never_verified", "secret_missing"];
 
 /** The code of an environment on hold. */
 export const HELD = "environment_held";
@@ -66,8 +69,7 @@ export async function listAttention(
     ...(await itemsOfHold(store, { environment, clock }, describes)),
     ...(await itemsOfApprovals(store, id, clock)),
     ...(await makeDeadItems(store, rows, dead, alerts, { describes, isFailing })),
-    ...(await itemsOfProblems(store, id, sources)),
-    ...(await listRejectedItems(store, id, clock.now())),
+    ...(await itemsOfProblems(store, id, sources, clock.now())),
     ...(await itemsOfAlerts(store, sources)),
   ];
   return { items: describes ? await addChanges(store, rows, items) : items, more: sources.more };
@@ -161,13 +163,14 @@ async function itemsOfProblems(
   store: Store,
   environmentId: number,
   sources: Sources,
+  nowMs: number,
 ): Promise<AttentionItem[]> {
   const items: AttentionItem[] = [];
   for (const problem of sources.problems) {
     if (isExplained(sources, problem)) continue;
     const { code, target, raisedAt } = problem;
-    const message = await store.read((tx) => addFigures(tx, environmentId, problem));
-    const began = await store.read((tx) => findBegin(tx, environmentId, code, target));
+    const message = await store.read((tx) => addFigures(tx, environmentId, problem, nowMs));
+    const began = await store.read((tx) => findBegin(tx, environmentId, code, target, nowMs));
     const alert = sources.alerts.find((one) => keyOf(one) === keyOf(problem));
     const since = began === null ? raisedAt : toIso(began);
     const item = makeItem({ code, target, since, message, alert: alert?.id ?? null });
@@ -182,8 +185,13 @@ async function findBegin(
   environmentId: number,
   code: string,
   target: string,
+  nowMs: number,
 ): Promise<number | null> {
   const relay = relayOf(target);
+  if (code === REQUESTS_REJECTED) {
+    const since = (await findRejected(tx, environmentId, target, nowMs))?.since ?? null;
+    return since === null ? null : Date.parse(since);
+  }
   if (code === "relay_silent" && relay !== null) return findLastEventAt(tx, environmentId, relay);
   return findStreakBegin(tx, environmentId, code, target);
 }
@@ -213,6 +221,8 @@ function isExplained({ dead, problems }: Sources, { code, target }: Subject): bo
     case "relay_uncalled":
     case "never_verified":
       return hasProblem(problems, "secret_missing", target);
+    case REQUESTS_REJECTED:
+      return REJECTING.some((rejecting) => hasProblem(problems, rejecting, target));
     case "sale_nobody":
       return hasProblem(problems, "relay_nobody", target);
     default:

@@ -42,7 +42,7 @@ function withDocs<Item extends { code: string }>(
 /** Adds the hints and the present figures to the open items. `beganAt` returns when an item began, and null for one that is over. */
 async function withHints<Item extends { code: string; target: string; message: string }>(
   tx: Reader,
-  environmentId: number,
+  { environmentId, nowMs }: { environmentId: number; nowMs: number },
   { items, next }: Page<Item>,
   beganAt: (item: Item) => string | null,
 ): Promise<Page<Item & { hints?: string[] }>> {
@@ -53,7 +53,7 @@ async function withHints<Item extends { code: string; target: string; message: s
   const hints = await listHints(tx, environmentId, open);
   const described = new Map<Item, { hints: string[]; message: string }>();
   for (const [at, { item }] of open.entries()) {
-    const message = await addFigures(tx, environmentId, item);
+    const message = await addFigures(tx, environmentId, item, nowMs);
     described.set(item, { hints: hints[at] ?? [], message });
   }
   return { items: items.map((item) => ({ ...item, hints: [], ...described.get(item) })), next };
@@ -78,7 +78,7 @@ export const watchRoutes = [
         visit,
         await withHints(
           tx,
-          visit.environmentId,
+          visit,
           await listProblems(tx, visit.environmentId, all !== "true", page),
           ({ raisedAt, clearedAt }) => (clearedAt === null ? raisedAt : null),
         ),
@@ -95,7 +95,7 @@ export const watchRoutes = [
         visit,
         await withHints(
           tx,
-          visit.environmentId,
+          visit,
           await listAlerts(tx, visit.environmentId, page, open === "true"),
           ({ at, resolvedAt }) => (resolvedAt === null ? at : null),
         ),

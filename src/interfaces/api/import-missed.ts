@@ -2,6 +2,7 @@
 import { Type } from "typebox";
 import { MAX_MANAGEMENT_BODY_BYTES } from "../../base/limit.ts";
 import { fields, oneOf } from "../../base/schema.ts";
+import { updateRejected } from "../../engine/event/rejected-arrival.ts";
 import { importEvents, importView } from "../../engine/receiver/import.ts";
 import { environmentRoute } from "../http/route.ts";
 
@@ -31,7 +32,7 @@ export const missedRoutes = [
     }),
     rawBytes: MAX_MANAGEMENT_BODY_BYTES,
     answer: importView,
-    async handle({ deps: { store, relays }, origin, params, query, bytes, change }) {
+    async handle({ deps: { store, relays }, origin, params, query, bytes, change, nowMs }) {
       const { dryRun, file = null, line = "1", version } = query;
       const batch = {
         bytes,
@@ -41,7 +42,9 @@ export const missedRoutes = [
         version: version === undefined ? null : Number(version),
       };
       const snapshot = await relays.current();
-      return await importEvents({ store, snapshot, origin }, params.name, batch, change);
+      const imported = await importEvents({ store, snapshot, origin }, params.name, batch, change);
+      if (!batch.dryRun) await updateRejected(store, nowMs);
+      return imported;
     },
   }),
 ];

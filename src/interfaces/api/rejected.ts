@@ -1,7 +1,14 @@
 /** The rejected requests of a relay whose events are missing: the list, and closing it. */
 import { Type } from "typebox";
-import { deleteSettled, listSettled, markArrivals } from "../../engine/receiver/rejected-delivery.ts";
-import { countRejected, rejectedView, showRejected } from "../../insight/overview/rejected.ts";
+import { deleteSettled } from "../../engine/receiver/rejected-delivery.ts";
+import { clearProblem } from "../../platform/audit/problem.ts";
+import {
+  countRejected,
+  listRejected,
+  REQUESTS_REJECTED,
+  rejectedView,
+  showRejected,
+} from "../../rules/relay/rejected-request.ts";
 import { relayTarget, requireRelay } from "../../rules/relay/relay.ts";
 import { environmentRoute } from "../http/route.ts";
 
@@ -10,14 +17,14 @@ export const rejectedRoutes = [
     method: "GET",
     path: "/relays/:name/rejected",
     summary:
-      "Lists the requests that a relay rejected before a request verified again, with the event ids that have not arrived. The ids are not verified.",
+      "Lists the requests that a relay rejected because of its secret or recipe, and which of their events arrived later. The ids are not verified.",
     answer: Type.Object({ rejected: rejectedView }),
     async handle({ deps, environmentId, params, nowMs }) {
-      const { store } = deps;
       await deps.writeRecentRequests();
-      const relay = await store.read((tx) => requireRelay(tx, environmentId, params.name));
-      await markArrivals(store, nowMs, relay.id);
-      return { rejected: await showRejected(store, environmentId, relay, nowMs) };
+      return await deps.store.read(async (tx) => {
+        const relay = await requireRelay(tx, environmentId, params.name);
+        return { rejected: await showRejected(tx, relay, nowMs) };
+      });
     },
   }),
   environmentRoute({
@@ -31,13 +38,15 @@ export const rejectedRoutes = [
       missing: Type.Integer(),
       withoutId: Type.Integer(),
     }),
-    async write(tx, { environmentId, params, audit }) {
+    async write(tx, { environmentId, params, audit, change: { nowMs } }) {
       const relay = await requireRelay(tx, environmentId, params.name);
-      const rows = await listSettled(tx, environmentId, relay.id);
+      const rows = (await listRejected(tx, relay.id)).filter(({ settled }) => settled === 1);
       const closed = countRejected(rows);
       if (rows.length === 0) return closed;
       await deleteSettled(tx, relay.id);
-      await audit(tx, { action: "relay.rejections_closed", target: relayTarget(relay.name), before: closed });
+      const target = relayTarget(relay.name);
+      await clearProblem(tx, { environmentId, code: REQUESTS_REJECTED, target, nowMs });
+      await audit(tx, { action: "relay.rejections_closed", target, before: closed });
       return closed;
     },
   }),

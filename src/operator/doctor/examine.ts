@@ -4,11 +4,13 @@ import { join } from "node:path";
 import { toIso } from "../../base/clock.ts";
 import { type DatabaseUrl, sayHowElse } from "../../base/database-url.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
+import { findEnvironmentById } from "../../platform/account/environment.ts";
 import { listResolvedTimes } from "../../platform/audit/alert.ts";
 import { findMasterKey } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
 import { testMasterKey } from "../../rules/relay/master-key-proof.ts";
 import type { Trouble } from "../../rules/relay/recent-change.ts";
+import { listIncompleteRelays, showRejected } from "../../rules/relay/rejected-request.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { findHints } from "../../rules/relay/trouble-hint.ts";
 import { TroubleRows } from "../../rules/relay/trouble-rows.ts";
@@ -47,6 +49,7 @@ const ROW_CHECKS: readonly RowCheck[] = [
   checkQueue,
   checkDead,
   checkProblems,
+  checkRejected,
   checkClock,
   checkBaseUrl,
   checkProxy,
@@ -264,6 +267,25 @@ async function checkProblems(tx: Reader): Promise<Finding> {
     "problems",
     [...(await readHints(tx, problems.slice(0, MAX_NAMED))), counts].join(" "),
     "relay problems list says what to do about each of an environment (--app, --environment)",
+  );
+}
+
+/** Names each relay of which events of rejected requests are missing, with its figures. */
+async function checkRejected(tx: Reader, { clock }: DoctorTarget): Promise<Finding> {
+  const relays = await listIncompleteRelays(tx);
+  if (relays.length === 0) return pass("rejected requests", "No event of a rejected request is missing.");
+  const messages: string[] = [];
+  for (const relay of relays.slice(0, MAX_NAMED)) {
+    const environment = await findEnvironmentById(tx, relay.environmentId);
+    const { message } = await showRejected(tx, relay, clock.now());
+    messages.push(`${environment?.appId}/${environment?.name}: ${message}`);
+  }
+  const more = relays.length - messages.length;
+  if (more > 0) messages.push(`The same is true of ${formatCount(more, "more relay")}.`);
+  return warn(
+    "rejected requests",
+    messages.join(" "),
+    "relay relays rejected <relay> lists the missing events: import them, or close the list if nothing more is to come",
   );
 }
 

@@ -125,7 +125,7 @@ export async function showRelay(
     secret: showSecret(context, row),
     ...(signing === null ? {} : { signingSecret: { setAt: toIso(signing) } }),
     ...showHandshake(context, row),
-    problems: showProblems(context, row, openProblems ?? (await listOpenProblems(tx, row))),
+    problems: showProblems(context, row, openProblems ?? (await listOpenProblems(tx, row, context.nowMs))),
   };
 }
 
@@ -234,9 +234,9 @@ function showProblems(
   ];
 }
 
-async function listOpenProblems(tx: Reader, row: RelayRow): Promise<RelayView["problems"]> {
+async function listOpenProblems(tx: Reader, row: RelayRow, nowMs: number): Promise<RelayView["problems"]> {
   const problems: RelayView["problems"] = [];
   for (const problem of await listOpenProblemsOfTarget(tx, row.environmentId, relayTarget(row.name)))
-    problems.push({ code: problem.code, message: await addFigures(tx, row.environmentId, problem) });
+    problems.push({ code: problem.code, message: await addFigures(tx, row.environmentId, problem, nowMs) });
   return problems;
 }

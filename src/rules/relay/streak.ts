@@ -13,7 +13,7 @@ const STREAK = `SELECT ${selectField("count")}, ${selectField("since")}, ${selec
 
 /** Returns the SQL that reads a field of the streak. The row has columns for rejected requests, and one JSON value for the other streaks. */
 function selectField(field: "count" | "since" | "at"): string {
-  return `CASE WHEN $code IN ('relay_refusing', 'never_verified') THEN refused_${field}
+  return `CASE WHEN $code IN ('relay_refusing', 'never_verified', 'secret_missing') THEN refused_${field}
     ELSE CAST(streaks ->> ('$.runs.' || $code || '.${field}') AS INTEGER) END AS ${field}`;
 }
 

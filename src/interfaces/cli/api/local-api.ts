@@ -5,6 +5,7 @@
 import type { ServiceConfig } from "../../../base/config.ts";
 import { createLog } from "../../../base/log.ts";
 import { Refusal } from "../../../base/refusal.ts";
+import { updateRejected } from "../../../engine/event/rejected-arrival.ts";
 import { recordDue } from "../../../engine/schedule/schedule.ts";
 import { SyncCap } from "../../../operator/sync/sync-cap.ts";
 import type { Environment } from "../../../platform/account/environment.ts";
@@ -170,7 +171,7 @@ function makeDeps({ store, config, input, world }: Parts, { hasMasterKey, readSe
     // A local command trusts this machine's clock, as the server does.
     scheduler: { trustsClock: () => true, recordDue },
     // A server that runs here writes its recent requests within a second.
-    writeRecentRequests: () => Promise.resolve(),
+    writeRecentRequests: () => updateRejected(store, clock.now()),
     projectFolder: null,
     readManual: throwAbsent,
     checkReady: throwAbsent,

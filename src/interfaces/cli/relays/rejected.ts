@@ -1,7 +1,7 @@
 /** Lists the rejected requests of a relay whose events are missing, and closes the list (`relay relays rejected`). */
 import { writeJson } from "../../../base/json.ts";
 import { cutToLine, plain } from "../../../base/text.ts";
-import type { RejectedView } from "../../../insight/overview/rejected.ts";
+import type { RejectedView } from "../../../rules/relay/rejected-request.ts";
 import { withApi } from "../api/connect.ts";
 import type { Command } from "../command.ts";
 import { requireYes } from "../terminal/confirm.ts";
