@@ -138,7 +138,7 @@ test("problems and the relay's page name the figures, until nothing is missing",
   expect(await problems()).toEqual([]);
 });
 
-test("an outage that goes on counts its requests and events in the one item of the secret", async () => {
+test("an ongoing outage counts its requests and events in the one item of the secret", async () => {
   await rejectMany(6);
   await running.hook("orders", signedCall(paid("evt_1"), ROTATED));
   await running.clock.advance(3_000);

@@ -82,14 +82,6 @@ function WaysOut({ place, need, onReplay }: Props): View {
       done: "Marked as resolved. A new occurrence raises a new alert.",
       tellsRefusal: true,
     });
-  const closeRejected = () =>
-    send({
-      method: "POST",
-      path: `${apiPath(place, "relays", relay ?? "")}/rejected/close`,
-      changes,
-      done: "Closed. The list of these requests is deleted.",
-      tellsRefusal: true,
-    });
   const release = async (): Promise<void> => {
     const path = apiPath(place, "settings");
     const read = await call<{ settings: SettingsView }>("GET", path).catch(() => null);
@@ -119,6 +111,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "environment_held" && html`<button type="button" class="primary" disabled=${isSending} onClick=${() => void release()}>Release the hold</button>`}
     ${REJECTING.includes(code) && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay, outcome: "refused" })}>Show rejected requests</a>`}
     ${REJECTING.includes(code) && relay !== null && html`<${PasteSecretLink} place=${place} relay=${relay} />`}
+    ${code === "requests_rejected" && html`<a class="button primary" href=${own + writeQuery({ tab: "missing" })}>Show the missing events</a>`}
     ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay, outcome: "ignored" })}>Show ignored requests</a>`}
     ${(code === "relay_nobody" || code === "sale_nobody") && html`<a class="button" href=${events("failed")}>Show failed events</a>`}
     ${(code === "relay_failing" || code === "relay_nobody") && newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>Open the newest</a>`}
@@ -130,7 +123,6 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "codes_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Open the sender domain</a>`}
     ${code === "alerts_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ kind: "alert", state: "failed" })}>Show mails</a>`}
     ${code === "mail_unknown" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>Show mails</a>`}
-    ${code === "requests_rejected" && html`<button type="button" disabled=${isSending} title="Nothing more is to come" onClick=${() => void closeRejected()}>Close the list</button>`}
     ${own !== null && code !== "relay_failed" && html`<a class="button" href=${own}>Open ${relay}</a>`}
     ${alert !== null && html`<button type="button" class="link" disabled=${isSending} onClick=${() => void resolve()}>Mark as resolved</button>`}
     <${CommandLine} texts=${[change?.todo ?? null, ...(dead === null ? [message, todo] : [dead.failure.message, dead.cause.message])]} />

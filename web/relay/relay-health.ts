@@ -105,7 +105,8 @@ function wayOf(place: Place, relay: string, { state, code }: HealthView): View {
     nobody: [events("failed"), "Show failed events"],
     ...(code === "relay_failed" ? { failing: [events("dead"), "Show all"] } : {}),
   };
-  const way = ways[state];
+  const missing = `${pagePath(place, "relays", relay)}?tab=missing`;
+  const way = code === "requests_rejected" ? ([missing, "Show the missing events"] as const) : ways[state];
   return way === undefined ? null : html`<a class="button" href=${way[0]}>${way[1]}</a>`;
 }
 

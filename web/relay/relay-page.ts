@@ -26,6 +26,7 @@ import { RelayDelete } from "./relay-delete.ts";
 import { HealthMark } from "./relay-health.ts";
 import { RelayHistory } from "./relay-history.ts";
 import { RelayOverview } from "./relay-overview.ts";
+import { RelayRejected } from "./relay-rejected.ts";
 import { RelaySecrets, type SecretUse } from "./relay-secret.ts";
 import { RelayTest } from "./relay-test.ts";
 
@@ -63,8 +64,8 @@ export function RelayPage({ place, params, query }: PageProps): View {
     change(answer);
     setSaved(answer);
   };
-  const tabs = tabsOf(place, relay);
   const asked = query.get("tab") ?? "";
+  const tabs = tabsOf(place, relay, asked);
   const tab = tabs.some(({ name: known }) => known === asked) ? asked : "";
   return html`<${PageHead} title=${name} ...${back} aside=${health === undefined ? html`<${StateMark} state=${relay.state} />` : html`<${HealthMark} health=${health} />`}>
       <${PauseButton} place=${place} relay=${relay} onMoved=${change} />
@@ -76,6 +77,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
     ${error !== null && html`<${FromBefore} error=${error} />`}
     ${tab !== "definition" && html`<${WarningList} warnings=${saved?.warnings ?? []} />`}
     ${tab === "" && html`<${RelayOverview} place=${place} relay=${relay} health=${health} missing=${data.missing ?? []} remembered=${data.remembered?.message ?? null} />`}
+    ${tab === "missing" && html`<${RelayRejected} place=${place} name=${name} />`}
     ${tab === "definition" && html`<${RelayDefinition} key=${relay.id} place=${place} relay=${relay} warned=${saved?.warnings ?? []} onSaved=${take} />`}
     ${tab === "test" && html`<${RelayTest} key=${relay.id} place=${place} relay=${relay} query=${query} />`}
     ${tab === "history" && html`<${RelayHistory} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}
@@ -84,11 +86,21 @@ export function RelayPage({ place, params, query }: PageProps): View {
     <${NewSecrets} saved=${saved} onClose=${() => setSaved(null)} />`;
 }
 
-/** Returns the tabs. A relay without a secret has no tab for secrets. */
-function tabsOf(place: Place, { name, trigger, signingSecret }: Relay): Tab[] {
+/** Problems of a receiver that rejects requests, or that did. */
+const REJECTING: readonly string[] = [
+  "requests_rejected",
+  "relay_refusing",
+  "never_verified",
+  "secret_missing",
+];
+
+/** Returns the tabs. A relay without a secret has no tab for secrets, and one that rejected no request has none for missing events. */
+function tabsOf(place: Place, { name, trigger, signingSecret, problems }: Relay, asked: string): Tab[] {
   const hasSecrets = trigger === "receiver" || signingSecret !== undefined;
+  const hasMissing = asked === "missing" || problems.some(({ code }) => REJECTING.includes(code));
   const tabs = [
     ["", "Overview"],
+    ...(hasMissing ? [["missing", "Missing events"]] : []),
     ["definition", "Definition"],
     ["test", "Test"],
     ["history", "History"],

@@ -156,7 +156,7 @@ export const PROBLEMS = {
   requests_rejected: {
     kinds: ["problem"],
     what: "The receiver rejected requests because of its secret or recipe, and not all of their events have arrived since then.",
-    todo: "See what is missing (`relay relays rejected`) and import it (`relay import-missed`). If nothing more is to come, close the item (`relay relays rejected --close`).",
+    todo: "List the missing events (`relay relays rejected`) and import them (`relay import-missed`). If nothing more is to come, close the list.",
     next: "The item closes when each event has arrived or was imported.",
   },
   environment_held: {

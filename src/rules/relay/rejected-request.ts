@@ -37,11 +37,11 @@ export const REJECTED_DELIVERY = defineTable({
 type Rejected = RowOf<typeof REJECTED_DELIVERY> & { settled: number };
 
 /** The condition of rows of an outage that ended: a request verified after they were rejected. */
-export const SETTLED = "relay.accepted_at IS NOT NULL AND rejected_delivery.first_at < relay.accepted_at";
+const SETTLED = "relay.accepted_at IS NOT NULL AND rejected_delivery.first_at < relay.accepted_at";
 
 export const rejectedView = Type.Object({
   relay: Type.String(),
-  /** True while the relay still rejects: no request verified after the newest rejected one. */
+  /** True while the relay still rejects: no request verified after them. */
   ongoing: Type.Boolean(),
   /** The times of the first and the last rejected request; null where nothing is missing. */
   since: timeOrNull,
@@ -149,7 +149,7 @@ function summarize(
   const repeatsUntil = sender?.retryHours === undefined ? 0 : newest + sender.retryHours * HOUR_MS;
   const view = {
     relay,
-    ongoing: rows.some(({ settled }) => settled === 0),
+    ongoing: rows.length > 0 && rows.every(({ settled }) => settled === 0),
     since: toIsoOrNull(since),
     until: toIsoOrNull(until),
     ...countRejected(rows),
