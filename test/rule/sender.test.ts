@@ -33,6 +33,13 @@ const triggerOf = (name: string) => {
 };
 
 describe("every sender", () => {
+  test("says how long it repeats a rejected request, where its documentation does", () => {
+    const hours = SENDERS.flatMap(({ name, retryHours }) => (retryHours === undefined ? [] : [`${name} ${retryHours}`]));
+    expect(hours.join(", ")).toBe(
+      "adyen 720, calendly 24, chargebee 72, clerk 27, coinbase-commerce 72, facebook 36, gumroad 3, linear 7, openai 72, paddle 72, paystack 72, razorpay 24, resend 27, sendgrid 24, shopify 4, square 24, stripe 72, whatsapp 168",
+    );
+  });
+
   test("has a unique name, in alphabetical order", () => {
     const names = SENDERS.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)].sort());

@@ -67,7 +67,10 @@ export const senderShape = fields({
     }),
   ),
   retryHours: Type.Optional(
-    Type.Integer({ description: "how long the sender repeats a rejected request, in hours" }),
+    Type.Integer({
+      description:
+        "how long the sender repeats a request that gets 401, in whole hours; absent where its documentation does not say it",
+    }),
   ),
   docs: Type.String({ description: "the sender's page about its webhooks" }),
   source: Type.String({ description: "the documentation or library that every field is taken from" }),
