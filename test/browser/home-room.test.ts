@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { openDashboard } from "../kit/browser.ts";
+import { shoot } from "../kit/browser-shots.ts";
 import { putEvents, WRITE } from "../kit/event-flow.ts";
 import { HOOK_SECRET, receiverDefinition } from "../kit/relay-definition.ts";
 import { APP } from "../kit/running-service.ts";
@@ -87,6 +88,9 @@ test("a range is in the address, a selected part links to its events, and one ke
   await running.hook("orders", { body: "{}", headers: { "content-type": "application/json" } });
   await page.goto(url("home"));
   await page.getByRole("link", { name: "1 Rejected requests (0.5 %)" }).waitFor();
+  await page.locator(".histogram figcaption").getByText("1 rejected").waitFor();
+  expect(await page.locator(".histogram .bar-rejected").count()).toBe(1);
+  await shoot(page, "home-rejected");
   await page.getByRole("navigation", { name: "Range" }).getByRole("link", { name: "7 days" }).click();
   await page.waitForURL(/\/home\?range=7d$/);
   await page.getByRole("region", { name: "Arrived in the last 7 days" }).waitFor();

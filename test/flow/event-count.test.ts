@@ -1,7 +1,8 @@
 /** Tests event counts by state: they match the list, they have a limit, and they take every filter of the list except the state. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { DAY_MS } from "../../src/base/limit.ts";
 import { editRelay, GRANT, putEvents, WRITE } from "../kit/event-flow.ts";
-import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const MAP = { event_id: "id", person_email: "email" };
@@ -137,5 +138,27 @@ describe("the histogram", () => {
     expect(approximate).toBe(true);
     expect(bars.at(-1).dead).toBe(before.dead + 10);
     expect(Math.abs(bars.at(-1).done - 39_990)).toBeLessThan(4_000);
+  });
+
+  test("counts rejected requests of a relay and of all, and none for a filter that only an event can match", async () => {
+    const since = new Date(running.clock.now()).toISOString();
+    const reject = async (relay: string, count: number) => {
+      for (let nth = 0; nth < count; nth++) await running.hook(relay, signedCall({ id: "a" }, "anotherSecretOfTwentyFour1"));
+    };
+    await reject("orders", 3);
+    await running.clock.advance(60_000);
+    await reject("others", 2);
+    await running.clock.advance(2_000);
+    const until = new Date(running.clock.now() + 1).toISOString();
+    const rejected = async (query: string) =>
+      (await draw(`since=${since}&until=${until}${query}`)).histogram.bars.map((bar: { rejected: number }) => bar.rejected);
+    expect(await rejected("&every=1m")).toEqual([3, 2]);
+    expect(await rejected("&every=1m&trigger=receiver")).toEqual([3, 2]);
+    expect(await rejected("&every=1m&relay=orders")).toEqual([3, 0]);
+    expect(await rejected("&every=1h")).toEqual([5]);
+    for (const filter of ["state=done", "trigger=schedule", "reason=any", "q=a", "mapped=a:b"])
+      expect([filter, await rejected(`&every=1h&${filter}`)]).toEqual([filter, [0]]);
+    const day = new Date(running.clock.now() - 20 * DAY_MS).toISOString();
+    expect((await draw(`since=${day}&until=${until}&every=6h`)).histogram.bars.at(-1).rejected).toBe(5);
   });
 });

@@ -884,6 +884,17 @@ CREATE TABLE record_watch (
 
 CREATE INDEX record_watch_by_relay ON record_watch (relay_id);
 
+CREATE TABLE rejected_count (
+  environment_id INTEGER NOT NULL,
+  relay_name TEXT NOT NULL,
+  every_ms INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (environment_id, relay_name, every_ms, at)
+) WITHOUT ROWID;
+
+CREATE INDEX rejected_count_by_time ON rejected_count (every_ms, at);
+
 CREATE TABLE rejected_delivery (
   relay_id TEXT NOT NULL REFERENCES relay (id) ON DELETE CASCADE,
   event_id TEXT NOT NULL,

@@ -1,6 +1,7 @@
 /** Retention of recent requests and of rotated secrets. */
 import { expect, test } from "bun:test";
 import { DAY_MS } from "../../src/base/limit.ts";
+import { RejectedTally } from "../../src/engine/event/rejected-count.ts";
 import { type RecentRequest, writeRecentRequests } from "../../src/engine/receiver/request.ts";
 import { writeUnknownRequests } from "../../src/engine/receiver/unknown-request.ts";
 import { openMaintainedStore } from "../kit/maintained-store.ts";
@@ -25,6 +26,24 @@ test("a recent request is stored for 30 days, and the ring continues after that"
   await cared.round();
   await cared.store.write("app", (tx) => writeRecentRequests(tx, cared.environmentId, [call(nowMs)]));
   expect(await cared.store.read((tx) => tx.all("SELECT seq FROM recent_request ORDER BY seq"))).toEqual([{ seq: 2 }, { seq: 3 }]);
+});
+
+test("rejected requests are counted by the minute for four days, and by the hour for 30 days", async () => {
+  await using cared = await openMaintainedStore();
+  const nowMs = cared.clock.now();
+  const tally = new RejectedTally();
+  for (const days of [1, 3, 5, 29, 31]) tally.add(cared.environmentId, "shop", nowMs - days * DAY_MS, days);
+  await cared.store.write("app", (tx) => tally.write(tx));
+  await cared.round();
+  const rows = await cared.store.read((tx) =>
+    tx.all("SELECT every_ms, relay_name, sum(count) AS count FROM rejected_count GROUP BY every_ms, relay_name ORDER BY every_ms, relay_name"),
+  );
+  expect(rows).toEqual([
+    { every_ms: 60_000, relay_name: "", count: 4 },
+    { every_ms: 60_000, relay_name: "shop", count: 4 },
+    { every_ms: 3_600_000, relay_name: "", count: 38 },
+    { every_ms: 3_600_000, relay_name: "shop", count: 38 },
+  ]);
 });
 
 test("an unknown receiver name is stored for 30 days after its last request", async () => {

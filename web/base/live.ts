@@ -124,6 +124,8 @@ function partOf(path: string): string | null {
 function isSeenAt(kind: ChangeKind, path: string, isFollowed: boolean): boolean {
   if (path === OVERVIEW) return SEEN_IN[kind]?.includes("overview") ?? true;
   if (!isFollowed && path.startsWith(`${place}/relays?`)) return kind === "relay";
+  // The chart of events also counts rejected requests.
+  if (kind === "call" && path.startsWith(`${place}/events/histogram`)) return true;
   const part = partOf(path);
   return part !== null && (SEEN_IN[kind]?.includes(part) ?? true);
 }

@@ -8,7 +8,12 @@ import { html, type View } from "../base/html.ts";
 import { sayMoment, useNow } from "../base/time-words.ts";
 import { StateShape } from "./state-mark.ts";
 
-interface HistogramBar extends OutcomeCounts {
+interface BarCounts extends OutcomeCounts {
+  /** Requests that a receiver rejected, so that they are no events. */
+  rejected: number;
+}
+
+interface HistogramBar extends BarCounts {
   /** Start of the bar. */
   at: string;
 }
@@ -27,6 +32,11 @@ interface Props {
 const HEIGHT = 100;
 const WIDTH = 10;
 const NONE = { done: 0, waiting: 0, failed: 0, dead: 0 };
+/** The parts of a bar from the bottom to the top, each with the state that gives its shape. */
+const PARTS = [
+  ...OUTCOMES.map((name) => ({ name, state: name })),
+  { name: "rejected", state: "refused" },
+] as const;
 /** Smallest height of a bar with any events, so that it stays visible. */
 const LEAST = 3;
 
@@ -43,13 +53,13 @@ export function Histogram({ label, bars, everyMs, approximate = false, onChoose 
   const plot = useRef<HTMLDivElement>(null);
   const last = bars.length - 1;
   const range = at === null ? null : rangeOf(anchor ?? at, at, last);
-  const most = Math.max(1, ...bars.map(totalOf));
+  const most = Math.max(1, ...bars.map(heightOf));
   const about = approximate ? "about " : "";
   const moment = (index: number): string => sayMoment(timeOf(bars, everyMs, index), now, { dated: true });
   const told = range ?? { from: 0, to: last };
   const sum = addUp(bars.slice(told.from, told.to + 1));
   const time = `${moment(told.from)} to ${moment(told.to + 1)}: ${about}`;
-  const words = time + sayOutcomes(sum);
+  const words = time + sayCounts(sum);
   const choose = (): void => {
     if (range === null) return;
     letGo();
@@ -98,26 +108,37 @@ export function Histogram({ label, bars, everyMs, approximate = false, onChoose 
         <rect class="histogram-ground" y=${HEIGHT - 1} width=${bars.length * WIDTH} height="1" />
         ${bars.map((bar, index) => html`<${Stack} key=${bar.at} bar=${bar} at=${index} most=${most} />`)}</svg>
     </div>
-    <div class="histogram-ends" aria-hidden="true"><span>${moment(0)}</span><span>${bars.some((bar) => totalOf(bar) > 0) && `at most ${about}${sayNumber(most)} a bar`}</span><span>${moment(bars.length)}</span></div>
-    <figcaption>${time}${totalOf(sum) === 0 ? sayOutcomes(sum) : html`<${Legend} counts=${sum} />`}</figcaption>
+    <div class="histogram-ends" aria-hidden="true"><span>${moment(0)}</span><span>${bars.some((bar) => heightOf(bar) > 0) && `at most ${about}${sayNumber(most)} a bar`}</span><span>${moment(bars.length)}</span></div>
+    <figcaption>${time}${heightOf(sum) === 0 ? sayCounts(sum) : html`<${Legend} counts=${sum} />`}</figcaption>
   </figure>`;
 }
 
-/** Shows the words of `sayOutcomes`, each with its shape. */
-function Legend({ counts }: { counts: OutcomeCounts }): View {
-  return html`${OUTCOMES.filter((outcome) => counts[outcome] > 0).map(
-    (outcome, at) =>
-      html`${at > 0 && ", "}<span key=${outcome} class="histogram-outcome"><${StateShape} state=${outcome} />${sayOutcomes({ ...NONE, [outcome]: counts[outcome] })}</span>`,
+function heightOf(counts: BarCounts): number {
+  return totalOf(counts) + counts.rejected;
+}
+
+/** Formats "12 done, 1 dead, 3 rejected", or "no events". */
+function sayCounts(counts: BarCounts): string {
+  if (counts.rejected === 0) return sayOutcomes(counts);
+  const rejected = `${sayNumber(counts.rejected)} rejected`;
+  return totalOf(counts) === 0 ? rejected : `${sayOutcomes(counts)}, ${rejected}`;
+}
+
+/** Shows the words of `sayCounts`, each with its shape. */
+function Legend({ counts }: { counts: BarCounts }): View {
+  return html`${PARTS.filter(({ name }) => counts[name] > 0).map(
+    ({ name, state }, at) =>
+      html`${at > 0 && ", "}<span key=${name} class="histogram-outcome"><${StateShape} state=${state} />${sayCounts({ ...NONE, rejected: 0, [name]: counts[name] })}</span>`,
   )}`;
 }
 
 function Stack({ bar, at, most }: { bar: HistogramBar; at: number; most: number }): View {
   let top = HEIGHT;
-  return html`<g>${OUTCOMES.map((outcome) => {
-    if (bar[outcome] === 0) return null;
-    const height = Math.min(top, Math.max(LEAST, (bar[outcome] / most) * HEIGHT));
+  return html`<g>${PARTS.map(({ name }) => {
+    if (bar[name] === 0) return null;
+    const height = Math.min(top, Math.max(LEAST, (bar[name] / most) * HEIGHT));
     top -= height;
-    return html`<rect key=${outcome} class="bar-${outcome}" x=${at * WIDTH + 1} y=${top} width=${WIDTH - 2} height=${height} />`;
+    return html`<rect key=${name} class="bar-${name}" x=${at * WIDTH + 1} y=${top} width=${WIDTH - 2} height=${height} />`;
   })}</g>`;
 }
 
@@ -144,8 +165,8 @@ function timeOf(bars: readonly HistogramBar[], everyMs: number, index: number): 
   return new Date(first + index * everyMs).toISOString();
 }
 
-function addUp(bars: readonly HistogramBar[]): OutcomeCounts {
-  const sum = { ...NONE };
-  for (const bar of bars) for (const outcome of OUTCOMES) sum[outcome] += bar[outcome];
+function addUp(bars: readonly HistogramBar[]): BarCounts {
+  const sum = { ...NONE, rejected: 0 };
+  for (const bar of bars) for (const { name } of PARTS) sum[name] += bar[name];
   return sum;
 }

@@ -1,11 +1,10 @@
 /** Recent activity: a range stored in the address, the range's events over time by state, and its figures. */
 import { useRef } from "preact/hooks";
 import type { HistogramView } from "../../src/engine/event/histogram.ts";
-import type { RequestCountsView } from "../../src/engine/receiver/request.ts";
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import type { UrlTimesView } from "../../src/insight/overview/url-time.ts";
 import { writeQuery } from "../base/api.ts";
-import { OUTCOMES, type OutcomeCounts, sayCount, sayNumber } from "../base/count-words.ts";
+import { OUTCOMES, sayCount, sayNumber, totalOf } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { navigate } from "../base/route.ts";
@@ -52,10 +51,6 @@ export function Pulse({
     name,
     apiPath(place, "events", "histogram") + writeQuery({ since }),
   );
-  const calls = useRange<{ counts: RequestCountsView }>(
-    name,
-    apiPath(place, "calls", "counts") + writeQuery({ since }),
-  );
   const times = useRange<{ urls: UrlTimesView }>(name, apiPath(place, "url-times") + writeQuery({ since }));
   const histogram = drawn.data?.histogram;
   const tabs: Tab[] = RANGES.map(([range, title]) => ({
@@ -67,7 +62,7 @@ export function Pulse({
     navigate(pagePath(place, "events") + writeQuery({ since, until }));
   return html`<section class="block" aria-label="Arrived in the last ${words}"><div class="block-head"><h2>Arrived in the last ${words}</h2></div>
     <${TabLinks} label="Range" tabs=${tabs} chosen=${name} />
-    <${Figures} place=${place} data=${data} hours=${hours} histogram=${histogram} calls=${calls.data?.counts} urls=${times.data?.urls} />
+    <${Figures} place=${place} data=${data} hours=${hours} histogram=${histogram} urls=${times.data?.urls} />
     ${drawn.error !== null && html`<${Notice} kind="warn"><${Sentence} text=${drawn.error} /><//>`}
     ${
       histogram === undefined
@@ -94,14 +89,12 @@ function Figures({
   data: { ticks },
   hours,
   histogram,
-  calls,
   urls,
 }: {
   place: Place;
   data: OverviewView;
   hours: number;
   histogram: HistogramView | undefined;
-  calls: RequestCountsView | undefined;
   urls: UrlTimesView | undefined;
 }): View {
   const counts = histogram === undefined ? null : addUp(histogram.bars);
@@ -112,7 +105,7 @@ function Figures({
       return html`<li key=${name} class="figure figure-${name} ${counts !== null && counts[name] > 0 ? "some" : ""}"><a href=${href}>
         <b>${counts === null ? "…" : about + sayNumber(counts[name])}</b> <span><${StateShape} state=${name} />${words}</span></a></li>`;
     })}
-    <${Refused} place=${place} calls=${calls} counts=${counts} />
+    <${Refused} place=${place} counts=${counts} />
     ${
       urls !== undefined &&
       urls.p95Ms !== null &&
@@ -132,27 +125,20 @@ function Figures({
 }
 
 /** Shows how many requests were rejected, and their share of all requests. */
-function Refused({
-  place,
-  calls,
-  counts,
-}: {
-  place: Place;
-  calls: RequestCountsView | undefined;
-  counts: OutcomeCounts | null;
-}): View {
-  const refused = calls?.refused ?? 0;
-  const came = counts === null ? 0 : refused + OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0);
-  const share = came === 0 ? 0 : Math.round((refused / came) * 1_000) / 10;
-  const isLess = calls !== undefined && calls.knownSince !== null;
-  const words = `Rejected requests${refused > 0 && came > 0 ? ` (${share}\u00a0%)` : ""}`;
-  return html`<li class="figure figure-refused ${refused > 0 ? "some" : ""}"><a href=${pagePath(place, "requests") + writeQuery({ outcome: "refused" })}
-      title=${isLess && calls !== undefined ? `Relay keeps the last 1,000 requests that did not become events. These are since ${sayExactly(calls.knownSince ?? "")}` : null}>
-      <b>${calls === undefined ? "…" : (isLess ? "at least " : "") + sayNumber(refused)}</b> <span><${StateShape} state="refused" />${words}</span></a></li>`;
+function Refused({ place, counts }: { place: Place; counts: ReturnType<typeof addUp> | null }): View {
+  const rejected = counts?.rejected ?? 0;
+  const came = counts === null ? 0 : rejected + totalOf(counts);
+  const share = came === 0 ? 0 : Math.round((rejected / came) * 1_000) / 10;
+  const words = `Rejected requests${rejected > 0 ? ` (${share}\u00a0%)` : ""}`;
+  return html`<li class="figure figure-refused ${rejected > 0 ? "some" : ""}"><a href=${pagePath(place, "requests") + writeQuery({ outcome: "refused" })}>
+      <b>${counts === null ? "…" : sayNumber(rejected)}</b> <span><${StateShape} state="refused" />${words}</span></a></li>`;
 }
 
-function addUp(bars: readonly OutcomeCounts[]): OutcomeCounts {
-  const sum = { done: 0, waiting: 0, failed: 0, dead: 0 };
-  for (const bar of bars) for (const outcome of OUTCOMES) sum[outcome] += bar[outcome];
+function addUp(bars: HistogramView["bars"]) {
+  const sum = { done: 0, waiting: 0, failed: 0, dead: 0, rejected: 0 };
+  for (const bar of bars) {
+    for (const outcome of OUTCOMES) sum[outcome] += bar[outcome];
+    sum.rejected += bar.rejected;
+  }
   return sum;
 }

@@ -1,7 +1,6 @@
 /** Root of the page: a sign-in page or the shell, by address and session. If the session ends, the sign-in page covers the shell. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ResetPage, SetupPage, SigninLinkPage } from "../account/link-page.ts";
-import { NewAppPage } from "../account/new-app-page.ts";
 import { loadSession, type Session, session } from "../account/session.ts";
 import { SigninPage } from "../account/signin-page.ts";
 import { sentenceOf, signedOut } from "../base/api.ts";
@@ -16,6 +15,11 @@ import { Shell } from "./shell.ts";
 const ApprovalPage = laterPage(
   "Approval",
   async () => (await import("../approval/approval-page.ts")).ApprovalPage,
+  true,
+);
+const NewAppPage = laterPage(
+  "New app",
+  async () => (await import("../account/new-app-page.ts")).NewAppPage,
   true,
 );
 const LoginPage = laterPage("Log in", async () => (await import("../account/login-page.ts")).LoginPage);

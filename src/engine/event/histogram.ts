@@ -14,6 +14,7 @@ import { type CountFilter, conditionsOf, findFirstMatches, valuesOf } from "./co
 import type { EventState } from "./event.ts";
 import { type Counts, countSpan, type HistogramFilter, outcomeOf } from "./histogram-count.ts";
 import { type EventFilter, findNameKey } from "./list.ts";
+import { listRejectedCounts } from "./rejected-count.ts";
 
 /** The widths of a bar in minutes. The narrowest width with few enough bars is the default. */
 const WIDTHS = {
@@ -53,6 +54,8 @@ export const histogramView = Type.Object({
       waiting: Type.Integer(),
       failed: Type.Integer(),
       dead: Type.Integer(),
+      /** Requests that a receiver rejected. It is 0 where the filter selects events by more than their relay and time. */
+      rejected: Type.Integer(),
     }),
   ),
   /** True if samples were counted, or some events were left out. */
@@ -61,6 +64,7 @@ export const histogramView = Type.Object({
 export type HistogramView = Static<typeof histogramView>;
 
 interface Bar extends Counts {
+  rejected: number;
   atMs: number;
   from: number;
   to: number;
@@ -88,19 +92,34 @@ export async function drawHistogram(
     exact = await addFirstMatches(store, environmentId, { ...filter, sinceMs, untilMs }, bars);
   else if (person !== null) exact = await addOfPerson(store, { ...counted, person }, bars);
   else exact = await addAll(store, counted, bars);
+  if (selectsRequests(filter)) {
+    const range = { environmentId, relay, sinceMs, untilMs };
+    const rejected = await store.read((tx) => listRejectedCounts(tx, range, nowMs));
+    for (const { at, count } of rejected) {
+      const bar = bars[Math.floor((at - sinceMs) / everyMs)];
+      if (bar !== undefined) bar.rejected += count;
+    }
+  }
   return {
     since: toIso(sinceMs),
     until: toIso(untilMs),
     everyMs,
-    bars: bars.map(({ atMs, done, waiting, failed, dead }) => ({
+    bars: bars.map(({ atMs, done, waiting, failed, dead, rejected }) => ({
       at: toIso(atMs),
       done,
       waiting,
       failed,
       dead,
+      rejected,
     })),
     approximate: !exact,
   };
+}
+
+/** Reports whether rejected requests can match the filter: they have a relay and a time, and nothing else was verified. */
+function selectsRequests({ state, trigger, reason, person, q, mapped }: EventFilter): boolean {
+  const isReceiver = trigger === undefined || trigger === "receiver";
+  return isReceiver && [state, reason, person, mapped].every((one) => one === undefined) && (q ?? "") === "";
 }
 
 /** Chooses the range of full bars. It begins at the oldest event if `since` is not set; the first bar may begin earlier. */
@@ -133,7 +152,7 @@ async function makeBars(store: Store, sinceMs: number, untilMs: number, everyMs:
   const moments: number[] = [];
   for (let atMs = sinceMs; atMs < untilMs; atMs += everyMs) moments.push(atMs);
   const seqs = await listFirstSeqs(store, "event", [...moments, untilMs]);
-  const none = { done: 0, waiting: 0, failed: 0, dead: 0 };
+  const none = { done: 0, waiting: 0, failed: 0, dead: 0, rejected: 0 };
   return moments.map((atMs, at) => ({ atMs, from: seqs[at] ?? 0, to: seqs[at + 1] ?? 0, ...none }));
 }
 

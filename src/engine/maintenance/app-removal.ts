@@ -181,6 +181,7 @@ const TABLES: readonly (readonly [table: string, key: string, most: number])[] =
   ["signature_memory", "signed_text_hash", SMALL],
   ["retired_secret", "relay_name", SMALL],
   ["recent_request", "slot", SMALL],
+  ["rejected_count", "at", SMALL],
   ["unknown_request", "name", SMALL],
   ["invite_count", "utc_day", SMALL],
   ["stored_bytes", "owner_id", SMALL],

@@ -26,12 +26,14 @@ import type { Writer } from "../../store/port.ts";
 import { forgetClockBack } from "../../store/time-index.ts";
 import { alertDropped } from "../event/alert.ts";
 import { RELAY_NAME } from "../event/event.ts";
+import { REJECTED_MINUTES_MS } from "../event/rejected-count.ts";
 import { deleteUnusedActionLists } from "../event/run.ts";
 import { notifyExpiring } from "./expiring-event.ts";
 import { forgetSignatures } from "./retired-secret.ts";
 
 /** The rows of one transaction. */
 const BATCH_ROWS = 250;
+const COUNT_KEY = "environment_id, relay_name, every_ms, at";
 
 /** Takes one small step from `cursor` on, which is 0 at first. Returns the next cursor, or null when the job is done. */
 type Step = (tx: Writer, cursor: number, nowMs: number, log: Log) => Promise<number | null>;
@@ -107,6 +109,19 @@ export const RETENTION: Readonly<Record<string, Step>> = {
   "rejected deliveries": repeated((tx, nowMs) =>
     deleteSome(tx, "rejected_delivery", "relay_id, event_id", "last_at < $ms", nowMs - EVENT_RETENTION_MS),
   ),
+  "rejected counts": repeated(async (tx, nowMs) => {
+    const [minuteMs, hourMs] = [nowMs - REJECTED_MINUTES_MS, nowMs - EVENT_RETENTION_MS];
+    const isMore = await deleteSome(
+      tx,
+      "rejected_count",
+      COUNT_KEY,
+      "every_ms = 60000 AND at < $ms",
+      minuteMs,
+    );
+    return (
+      (await deleteSome(tx, "rejected_count", COUNT_KEY, "every_ms = 3600000 AND at < $ms", hourMs)) || isMore
+    );
+  }),
   "previous secrets": single(deletePreviousSecrets),
   "erased addresses": single(deleteSpentErasures),
 };

@@ -14,6 +14,7 @@ import type { CallNotice, UnknownReceiverNotice } from "../../platform/audit/not
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { Store } from "../../store/port.ts";
+import { RejectedTally } from "../event/rejected-count.ts";
 import type { LostEvent } from "./lost-event.ts";
 import { RejectionLedger, writeRejections } from "./rejected-delivery.ts";
 import type { Rejection } from "./rejection.ts";
@@ -81,6 +82,7 @@ export class RequestLog {
   #unknown = new Map<string, UnknownRequest>();
   readonly #kinds = new Map<string, Kind>();
   readonly #ledger = new RejectionLedger();
+  readonly #rejected = new RejectedTally();
   /** The last waiting event and the number of requests, by relay. */
   readonly #waiting = new Map<string, { relay: LiveRelay; eventId: string; calls: number }>();
 
@@ -182,6 +184,7 @@ export class RequestLog {
   }
 
   #keep(call: RecentRequest, isCapped = false): void {
+    if (call.outcome === "refused") this.#rejected.add(call.environmentId, call.relayName, call.at);
     const folded = this.#folds.add(call, isCapped);
     if (folded === null) return;
     const calls = this.#noted.get(call.environmentId);
@@ -238,8 +241,9 @@ export class RequestLog {
     this.#folds.prune(this.#deps.clock.now());
     const noted = this.#noted;
     const unknown = this.#unknown;
-    if (noted.size === 0 && unknown.size === 0 && this.#ledger.isEmpty) return;
+    if (noted.size === 0 && unknown.size === 0 && this.#ledger.isEmpty && this.#rejected.isEmpty) return;
     const losses = this.#ledger.take();
+    const rejected = this.#rejected.take();
     for (const calls of noted.values()) detach(calls);
     this.#noted = new Map();
     this.#unknown = new Map();
@@ -262,6 +266,7 @@ export class RequestLog {
         }
         await writeUnknownRequests(tx, found.unknown);
         await writeRejections(tx, losses);
+        await rejected.write(tx);
         return seqs;
       });
       for (const [at, { calls }] of written.entries())
@@ -269,6 +274,7 @@ export class RequestLog {
       for (const told of found.told) notifier.notifyUnknownCall(told);
     } catch (error) {
       this.#ledger.restore(losses);
+      this.#rejected.restore(rejected);
       for (const [environmentId, calls] of noted) {
         const later = this.#noted.get(environmentId) ?? [];
         this.#noted.set(environmentId, [...calls, ...later].slice(-MAX_RECENT_CALLS));
