@@ -8,7 +8,7 @@ import { defineTable, integer, text } from "../../store/table.ts";
 
 /** The age at which minutes are deleted. The hours of an older time stay. */
 export const REJECTED_MINUTES_MS = 4 * DAY_MS;
-export const REJECTED_WIDTHS = { minute: MINUTE_MS, hour: HOUR_MS } as const;
+const WIDTHS_MS = [MINUTE_MS, HOUR_MS];
 /** The name that counts all relays of an environment. */
 const ALL_RELAYS = "";
 
@@ -62,7 +62,7 @@ export class RejectedTally {
     >();
     for (const { environmentId, relayName: name, at: minute, count } of this.#counts.values())
       for (const relayName of [name, ALL_RELAYS])
-        for (const everyMs of Object.values(REJECTED_WIDTHS)) {
+        for (const everyMs of WIDTHS_MS) {
           const at = minute - (minute % everyMs);
           const key = `${environmentId} ${everyMs} ${at} ${relayName}`;
           const sum = sums.get(key);
