@@ -64,8 +64,11 @@ export class VirtualClock implements Clock {
     await settle();
   }
 
-  /** Moves forward by days, in steps of five minutes or more. At the end of each step every due timer fires once, as on a very busy machine. */
-  async leap(ms: number, stepMs = LEAP_MS): Promise<void> {
+  /**
+   * Moves forward by hours or days, by default in six steps or more, of five minutes to an hour each. At the end of each step every due timer fires
+   * once, as on a very busy machine.
+   */
+  async leap(ms: number, stepMs = Math.min(LONGEST_LEAP_MS, Math.max(SHORTEST_LEAP_MS, ms / LEAPS_OF_A_MOVE))): Promise<void> {
     const end = this.#monotonic + ms;
     while (this.#monotonic < end) {
       this.#moveTo(Math.min(end, this.#monotonic + stepMs));
@@ -106,7 +109,9 @@ export class VirtualClock implements Clock {
 }
 
 const LONG_TURNS = 60;
-const LEAP_MS = 300_000;
+const SHORTEST_LEAP_MS = 300_000;
+const LONGEST_LEAP_MS = 3_600_000;
+const LEAPS_OF_A_MOVE = 6;
 const LEAPS_FROM_MS = 3_600_000;
 
 /** Lets promises, immediates and the store's groups finish. */
