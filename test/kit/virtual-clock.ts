@@ -68,7 +68,7 @@ export class VirtualClock implements Clock {
    * Moves forward by hours or days, by default in six steps or more, of five minutes to an hour each. At the end of each step every due timer fires
    * once, as on a very busy machine.
    */
-  async leap(ms: number, stepMs = Math.min(LONGEST_LEAP_MS, Math.max(SHORTEST_LEAP_MS, ms / LEAPS_OF_A_MOVE))): Promise<void> {
+  async leap(ms: number, stepMs = Math.min(LONGEST_LEAP_MS, Math.max(SHORTEST_LEAP_MS, Math.ceil(ms / LEAPS_OF_A_MOVE)))): Promise<void> {
     const end = this.#monotonic + ms;
     while (this.#monotonic < end) {
       this.#moveTo(Math.min(end, this.#monotonic + stepMs));
