@@ -180,7 +180,7 @@ test("night five: a relay has been silent since Friday", async () => {
   await visit.click(page.getByRole("button", { name: "Import missed events…" }));
   const dialog = page.getByRole("dialog");
   const missed = Array.from({ length: 12 }, (_, at) => JSON.stringify(signedCall({ id: `missed_${at}` }))).join("\n");
-  await dialog.getByLabel("Export (JSON lines)").setInputFiles({ name: "export.jsonl", mimeType: "application/jsonl", buffer: Buffer.from(missed) });
+  await dialog.getByLabel("Export file").setInputFiles({ name: "export.jsonl", mimeType: "application/jsonl", buffer: Buffer.from(missed) });
   await visit.click(dialog.getByRole("button", { name: "Import 12 events" }));
   await dialog.getByText("12 events imported").waitFor();
   await visit.running.drain();

@@ -28,7 +28,7 @@ const file = { name: "export <1>.jsonl", mimeType: "application/x-ndjson", buffe
 test("a file's preview is shown before the import", async () => {
   await page.getByRole("button", { name: "Import missed events…" }).click();
   await shoot(page, "missed-choose");
-  await page.getByLabel("Export (JSON lines)").setInputFiles(file);
+  await page.getByLabel("Export file").setInputFiles(file);
   await page.getByRole("button", { name: "Import 1,500 events" }).waitFor();
   await shoot(page, "missed-plan");
   const told = await page.locator("dialog").innerText();
@@ -56,7 +56,7 @@ test("thirty lines with thirty causes are all reported, rare causes after a clic
   await page.goto(at("relays/orders"));
   await page.getByRole("button", { name: "Import missed events…" }).click();
   const bad = Array.from({ length: 30 }, (_, nth) => JSON.stringify({ id: `bad_${nth}`, type: `kind.${nth}` })).join("\n");
-  await page.getByLabel("Export (JSON lines)").setInputFiles({ name: "bad.jsonl", mimeType: "application/x-ndjson", buffer: Buffer.from(bad) });
+  await page.getByLabel("Export file").setInputFiles({ name: "bad.jsonl", mimeType: "application/x-ndjson", buffer: Buffer.from(bad) });
   const dialog = page.locator("dialog");
   await dialog.getByText("22 lines for other causes").click();
   await dialog.getByText('Ignored: 1 line (30): when.event_type must be "paid" and the request has "kind.29"').waitFor();
@@ -67,7 +67,7 @@ test("thirty lines with thirty causes are all reported, rare causes after a clic
 test("the same file again contains nothing to import", async () => {
   await page.goto(at("relays/orders"));
   await page.getByRole("button", { name: "Import missed events…" }).click();
-  await page.getByLabel("Export (JSON lines)").setInputFiles(file);
+  await page.getByLabel("Export file").setInputFiles(file);
   await page.getByRole("button", { name: "Nothing to import" }).waitFor();
   expect(await page.getByRole("button", { name: "Nothing to import" }).isDisabled()).toBe(true);
   await page.getByRole("button", { name: "Cancel" }).click();

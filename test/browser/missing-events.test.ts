@@ -50,8 +50,9 @@ test("after the secret is fixed, Home names the missing events until they arrive
   await shoot(page, "missing-list");
 
   await visit.click(page.getByRole("button", { name: "Import the missing events…" }));
-  const lines = [1, 3, 4, 5, 6].map((nth) => JSON.stringify(bodyOf(`evt_${nth}`))).join("\n");
-  await page.getByLabel("Export (JSON lines)").setInputFiles({ name: "events.jsonl", mimeType: "application/x-ndjson", buffer: Buffer.from(lines) });
+  await page.getByLabel("Or paste the export").fill(JSON.stringify([1, 3, 4, 5, 6].map((nth) => bodyOf(`evt_${nth}`))));
+  await shoot(page, "missing-import");
+  await visit.click(page.getByRole("button", { name: "Show the plan" }));
   await visit.click(page.getByRole("button", { name: "Import 5 events" }));
   await page.getByText("5 events imported").waitFor();
   await visit.click(page.getByRole("dialog").getByRole("button", { name: "Close" }));

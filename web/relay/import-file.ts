@@ -1,6 +1,7 @@
 /** Import of an exported file: splits it into batches, one request each, and counts the outcomes of its lines. */
 import type { ImportLineView, ImportView } from "../../src/engine/receiver/import.ts";
 import { call, writeQuery } from "../base/api.ts";
+import { type ExportForm, readList } from "./import-list.ts";
 
 /** Size limit, because the browser holds the whole file in memory. */
 export const MAX_FILE_MB = 64;
@@ -15,16 +16,21 @@ export interface MissedFile {
   bytes: Uint8Array<ArrayBuffer>;
   /** SHA-256 in hex; null if the browser cannot compute it, as on an address without https. */
   hash: string | null;
+  /** True if it is a list of which the provider says that another page follows. */
+  hasMore: boolean;
 }
 
-export async function readFile(file: File): Promise<MissedFile> {
+/** Reads a file. A provider's list becomes lines of one event each. */
+export async function readFile(file: File, forms: readonly ExportForm[]): Promise<MissedFile> {
   const bytes = new Uint8Array(await file.arrayBuffer());
+  const list = readList(new TextDecoder().decode(bytes), forms);
   const digest = globalThis.isSecureContext ? await crypto.subtle.digest("SHA-256", bytes) : null;
   const hash =
     digest === null
       ? null
       : [...new Uint8Array(digest)].map((one) => one.toString(16).padStart(2, "0")).join("");
-  return { name: file.name, bytes, hash };
+  if (list === null) return { name: file.name, bytes, hash, hasMore: false };
+  return { name: file.name, bytes: new TextEncoder().encode(list.text), hash, hasMore: list.hasMore };
 }
 
 /** Lines that were not imported for the same reason. */

@@ -1,11 +1,13 @@
-/** Import of events that a provider lists but never delivered: the user chooses a file, sees the plan, then imports it. */
+/** Import of events that a provider lists but never delivered: the user chooses a file or pastes it, sees the plan, then imports it. */
 
 import { useState } from "preact/hooks";
+import type { SenderView } from "../../src/rules/senders/sender-view.ts";
 import { sentenceOf } from "../base/api.ts";
 import { sayCount, sayNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
@@ -38,7 +40,10 @@ export function RelayMissed({
 }): View {
   const [stage, setStage] = useState<Stage>({ is: "choosing" });
   const [error, setError] = useState<string | null>(null);
-  const path = apiPath(place, "relays", name, "import-missed");
+  const [pasted, setPasted] = useState("");
+  const relay = apiPath(place, "relays", name);
+  const path = `${relay}/import-missed`;
+  const sender = useLoad<{ sender: SenderView | null }>(`${relay}/sender`).data?.sender ?? null;
   const choose = async (chosen: File | undefined): Promise<void> => {
     setError(null);
     if (chosen === undefined) return;
@@ -50,7 +55,7 @@ export function RelayMissed({
     }
     setStage({ is: "reading", done: 0 });
     try {
-      const file = await readFile(chosen);
+      const file = await readFile(chosen, sender?.export?.forms ?? []);
       const asked = { dryRun: true, version: null };
       const plan = await passOver(path, file, asked, (done) => setStage({ is: "reading", done }));
       setStage({ is: "planned", file, plan });
@@ -87,12 +92,17 @@ export function RelayMissed({
     <div class="stack">
       ${
         stage.is === "choosing" &&
-        html`<p>A file with one event per line: the body as the provider lists it, or the complete request as
-          ${" "}<code>{"headers":{…},"body":"…"}</code>. Relay skips events that it already received.</p>
-          <p class="quiet">For the list of a provider's API, use ${" "}<code>relay import-missed ${name} list.json --from stripe</code>.</p>
-          <p class="quiet">Events without a valid signature are unsigned. A relay that acts on people rejects unsigned events.</p>
-          <label class="field"><span>Export (JSON lines)</span><input type="file" accept=".jsonl,.ndjson,.json,.txt"
-            onChange=${(event: Event) => void choose((event.target as HTMLInputElement).files?.[0])} /></label>`
+        html`<p>Choose or paste an export: a JSON list of events, or one event per line. Relay skips events that it already received.</p>
+          ${
+            sender?.export !== undefined &&
+            html`<p>${sender.title} gives the list with <code class="wrap">${sender.export.how}</code></p>`
+          }
+          <p class="quiet">An event is the body as the provider lists it, or the complete request as ${" "}<code>{"headers":{…},"body":"…"}</code>.</p>
+          <p class="quiet">Events without a valid signature are unsigned. A relay that acts on people rejects unsigned events: ask the provider to send them again.</p>
+          <label class="field"><span>Export file</span><input type="file" accept=".jsonl,.ndjson,.json,.txt"
+            onChange=${(event: Event) => void choose((event.target as HTMLInputElement).files?.[0])} /></label>
+          <label class="field"><span>Or paste the export</span><textarea rows="4" spellcheck=${false} value=${pasted}
+            onInput=${(event: Event) => setPasted((event.target as HTMLTextAreaElement).value)} /></label>`
       }
       ${
         isBusy &&
@@ -102,7 +112,8 @@ export function RelayMissed({
       ${
         stage.is === "planned" &&
         html`<p>The plan of <b><${SafeText} text=${stage.file.name} limit=${80} /></b>; nothing is imported yet.</p>
-        <${TallyView} tally=${stage.plan} />`
+        <${TallyView} tally=${stage.plan} />
+        ${stage.file.hasMore && html`<${Notice} kind="warn">This is not the whole list: the provider says that another page follows. Import the next page too.<//>`}`
       }
       ${
         stage.is === "imported" &&
@@ -113,6 +124,7 @@ export function RelayMissed({
     </div>
     <div class="dialog-actions">
       <button type="button" disabled=${isBusy} onClick=${onClose}>${stage.is === "imported" ? "Close" : "Cancel"}</button>
+      ${stage.is === "choosing" && pasted.trim() !== "" && html`<button type="button" class="primary" onClick=${() => void choose(new File([pasted], "pasted text"))}>Show the plan</button>`}
       ${
         stage.is === "planned" &&
         html`<button type="button" class="primary" disabled=${stage.plan.counts.new === 0} onClick=${() => void carry(stage)}>

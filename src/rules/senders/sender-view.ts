@@ -2,7 +2,7 @@
 import { type Static, Type } from "typebox";
 import type { JsonObject } from "../../base/json.ts";
 import { oneOf } from "../../base/schema.ts";
-import type { Sender } from "./sender.ts";
+import { type Sender, senderShape } from "./sender.ts";
 import { exampleBody, signsEvent, startCatalog, startDefinition, startSteps } from "./sender-start.ts";
 
 const line = {
@@ -34,6 +34,8 @@ export const senderView = Type.Object({
   example: Type.Object({ body: Type.String(), contentType: Type.String() }),
   eventTypes: Type.Array(Type.Object({ type: Type.String(), meaning: Type.String() })),
   pitfalls: Type.Array(Type.String()),
+  export: senderShape.properties.export,
+  retryHours: senderShape.properties.retryHours,
   steps: Type.Array(Type.String(), { description: "the remaining steps, in order" }),
   docs: Type.String(),
 });
@@ -45,7 +47,7 @@ export function listSender(sender: Sender): SenderLine {
 }
 
 export function viewSender(sender: Sender): SenderView {
-  const { personEmail, secret, register, example, eventTypes, pitfalls, docs } = sender;
+  const { personEmail, secret, register, example, eventTypes, pitfalls, retryHours, docs } = sender;
   return {
     ...listSender(sender),
     definition: startDefinition(sender),
@@ -56,6 +58,8 @@ export function viewSender(sender: Sender): SenderView {
     example: exampleBody(example),
     eventTypes: [...eventTypes],
     pitfalls: [...pitfalls],
+    ...(sender.export === undefined ? {} : { export: sender.export }),
+    ...(retryHours === undefined ? {} : { retryHours }),
     steps: startSteps(sender),
     docs,
   };
