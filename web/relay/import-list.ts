@@ -4,7 +4,7 @@ import { isObject, type Json, parseExact, writeExact } from "../base/exact-json.
 
 export type ExportForm = NonNullable<SenderView["export"]>["forms"][number];
 
-export interface ExportList {
+interface ExportList {
   /** The events, one a line. */
   text: string;
   /** True if the provider says that another page follows. */
