@@ -1,8 +1,10 @@
 /** Tests the ledger of rejected requests: what it counts, when Home names it, what closes it, and its bounds. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { tmpdir } from "node:os";
 import { DAY_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { RETENTION } from "../../src/engine/maintenance/retention.ts";
 import { MAX_REJECTED_IDS, RejectionLedger, writeRejections } from "../../src/engine/receiver/rejected-delivery.ts";
+import { runCommand } from "../kit/cli-world.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -166,6 +168,25 @@ test("a new outage joins the missing events of the last one in its item", async 
   await running.clock.advance(3_000);
   const { needs } = (await running.api("GET", "/overview")).body;
   expect(needs.map(({ code }: { code: string }) => code)).toEqual(["relay_refusing"]);
+});
+
+test("the command lists the missing events with their types, and closes no list of an ongoing outage", async () => {
+  const env = { RELAY_URL: running.service.url, RELAY_KEY: running.keys.development };
+  const run = (...more: string[]) => runCommand(["relays", "rejected", "orders", ...more], { cwd: tmpdir(), env });
+  await rejectMany(5);
+  await running.clock.advance(3_000);
+  const ongoing = await run();
+  expect([ongoing.code, ongoing.said]).toEqual([3, expect.stringContaining("\n  2026-01-15T12:12:00.000Z  evt_1  paid\n")]);
+  expect(ongoing.said).not.toContain("--close");
+  const refused = await run("--close", "--yes");
+  expect([refused.code, refused.told]).toEqual([1, expect.stringContaining("The relay orders still rejects its requests")]);
+  await fixSecret();
+  await arrive("evt_1");
+  const settled = await run();
+  expect([settled.code, settled.said]).toEqual([3, expect.stringContaining("relay relays rejected orders --close")]);
+  expect(settled.said).not.toContain("evt_1 ");
+  expect((await run("--close", "--yes")).code).toBe(0);
+  expect((await run()).code).toBe(0);
 });
 
 test("some stray requests before a good one are no item", async () => {

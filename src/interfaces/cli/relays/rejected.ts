@@ -3,7 +3,7 @@ import { writeJson } from "../../../base/json.ts";
 import { cutToLine, plain } from "../../../base/text.ts";
 import type { RejectedView } from "../../../rules/relay/rejected-request.ts";
 import { withApi } from "../api/connect.ts";
-import type { Command } from "../command.ts";
+import { type Command, CommandFailure } from "../command.ts";
 import { requireYes } from "../terminal/confirm.ts";
 import { saySheet } from "../terminal/terminal.ts";
 import { NAME, OF_RELAY } from "./relays.ts";
@@ -17,7 +17,7 @@ export const relaysRejected: Command = {
   words: ["relays", "rejected"],
   summary: "list rejected requests whose events are missing",
   details:
-    "The list has the requests that the relay rejected because of its secret or its recipe, before a request verified again. A request leaves the list when its event arrives or is imported. The event ids are not verified.\nExit codes:\n  0: nothing is missing\n  1: refused or failed\n  3: events are missing",
+    "The list has the requests that the relay rejected because of its secret or its recipe. A request leaves the list when its event arrives or is imported. The event ids are not verified.\nExit codes:\n  0: nothing is missing\n  1: refused or failed\n  3: events are missing",
   arguments: [NAME],
   options: [
     { name: "close", help: "delete the list, because nothing more is to come" },
@@ -32,6 +32,11 @@ export const relaysRejected: Command = {
       const path = `${pathOf(name)}/rejected`;
       const read = await api.request<{ rejected: RejectedView }>("GET", path);
       if (isClosing) {
+        if (read.rejected.ongoing)
+          throw new CommandFailure(
+            "invalid_input",
+            `The relay ${name} still rejects its requests, so its list cannot be closed: store the sender's secret with relay relays set-secret ${name}.`,
+          );
         if (!input.on("yes")) {
           world.tell(plain(read.rejected.message));
           const line = `relay relays rejected ${name} --close --yes`;
@@ -48,11 +53,11 @@ export const relaysRejected: Command = {
   },
 };
 
-function writeRejected({ relay, message, items, requests, arrived }: RejectedView): string[] {
+function writeRejected({ relay, ongoing, message, items, requests, arrived }: RejectedView): string[] {
   const missing = items.filter(({ arrivedAt }) => arrivedAt === null);
-  const ids = missing.slice(0, MAX_SHOWN_IDS).map(({ eventId, lastAt }) => {
-    const shown = cutToLine(eventId, MAX_ID_CHARS);
-    return `  ${lastAt}  ${plain(shown)}`;
+  const ids = missing.slice(0, MAX_SHOWN_IDS).map(({ eventId, eventType, firstAt }) => {
+    const shown = [eventId, ...(eventType === null ? [] : [eventType])];
+    return `  ${firstAt}  ${shown.map((text) => plain(cutToLine(text, MAX_ID_CHARS))).join("  ")}`;
   });
   const more = missing.length - ids.length;
   return [
@@ -64,7 +69,9 @@ function writeRejected({ relay, message, items, requests, arrived }: RejectedVie
       ? []
       : [
           `Import the missing events: relay import-missed ${plain(relay)} (guide: relay docs provider-says-sent)`,
-          `If nothing more is to come, close the list: relay relays rejected ${plain(relay)} --close`,
+          ...(ongoing
+            ? []
+            : [`If nothing more is to come, close the list: relay relays rejected ${plain(relay)} --close`]),
         ]),
   ];
 }
