@@ -129,6 +129,10 @@ export const APPROVAL_RETENTION_MS = 7 * DAY_MS;
 /** The time that the response of an apply with a key is kept for its caller. Then the most such responses of one caller in an environment. */
 export const APPLY_RESPONSE_LIFE_MS = 10 * MINUTE_MS;
 export const MAX_APPLY_RESPONSES = 20;
+/** The most cases of a relay, the largest body of one, and the most cases that a plan runs for all its relays. */
+export const MAX_RELAY_CASES = 20;
+export const MAX_CASE_BODY_BYTES = 64 * 1024;
+export const MAX_CASES_RUN = 40;
 /** Sign-in of a command through the dashboard (platform/account/login.ts). */
 export const LOGIN_LIFE_MS = 10 * MINUTE_MS;
 export const LOGIN_POLL_SECONDS = 5;

@@ -81,6 +81,7 @@ const LINES: readonly (readonly [line: string, input?: string])[] = [
   ["people merge ada.old@example.com ada@example.com --yes"],
   ["people change-address ada@example.com ada.new@example.com --yes"],
   ["relays checklist orders"],
+  ["relays cases orders"],
   ["relays rejected orders"],
   ["people grant ada@example.com access:beta"],
   ["people end ada@example.com access:beta"],

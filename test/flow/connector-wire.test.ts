@@ -181,6 +181,7 @@ describe("every tool, with the protocol's official client", () => {
       ],
       read_catalog: [{}, { version: 1 }],
       compare: [{}, { prune: true }],
+      list_cases: [{ name: "orders" }, { name: "none" }],
       list_senders: [{ q: "stripe", limit: 1 }, { limit: 0 }],
       read_sender: [{ name: "stripe" }, { name: "nobody" }],
       search_docs: [{ q: "rotate secret" }, { query: "rotate" }],

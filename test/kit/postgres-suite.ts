@@ -51,6 +51,7 @@ const FLOWS: readonly string[] = [
   "app-delete",
   "rejected-delivery",
   "apply-key",
+  "relay-case",
 ];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */

@@ -132,6 +132,10 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET {E}/relays/:name": get(`${E}/relays/busy0`),
   "GET {E}/relays/:name/funnel": get(`${E}/relays/busy/funnel`),
   "GET {E}/relays/:name/checklist": get(`${E}/relays/busy/checklist`),
+  "GET {E}/relays/:name/cases": get(`${E}/relays/busy/cases`),
+  "POST {E}/relays/:name/cases/run": send("POST", `${E}/relays/busy/cases/run`, {}),
+  "PUT {E}/relays/:name/cases/:case": send("PUT", `${E}/relays/busy/cases/paid`, { body: `{"x":"${"y".repeat(60_000)}"}` }),
+  "DELETE {E}/relays/:name/cases/:case": refused(404, "DELETE", `${E}/relays/busy/cases/none`),
   "GET {E}/relays/:name/rejected": get(`${E}/relays/busy/rejected`),
   "POST {E}/relays/:name/rejected/close": send("POST", `${E}/relays/busy/rejected/close`, {}),
   "PUT {E}/relays/:name": send("PUT", `${E}/relays/busy0`, {

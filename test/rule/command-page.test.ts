@@ -70,6 +70,7 @@ const ONLY_THERE = [
     "relay login",
     "relay promote",
     "relay pull",
+    "relay relays cases",
     "relay restore",
     "relay send value",
   ],

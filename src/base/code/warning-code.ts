@@ -10,6 +10,11 @@ export const WARNINGS = {
     why: "The definition sets `trustUnsignedEvents`.",
     todo: "Use a recipe that signs the body if the sender has one, or accept the risk.",
   },
+  case_changed: {
+    what: "A case of the relay ends otherwise than when it was kept.",
+    why: "The definition, the catalog or the person changed since.",
+    todo: "Compare both results (`relay relays cases <name> --run`). Keep the case again if the new result is right.",
+  },
   person_never_found: {
     what: "An action acts on the event's person, but no event of this relay has one.",
     todo: "Map `person_email`, `person_id` or `person_token`.",

@@ -158,6 +158,8 @@ export const TABLES: readonly SweptTable[] = [
     where: "status <> 'erased'",
     graceMs: 0,
   },
+  // The cases of the person were deleted. Others can name the address.
+  { name: "relay_case", key: "id", at: "updated_at", columns: ["body", "expected"], graceMs: 0 },
   { name: "file", key: "id", at: "created_at", columns: ["name"], graceMs: 0 },
 ];
 

@@ -12,6 +12,7 @@ import type { Route } from "../http/route.ts";
 import { aboutRoutes } from "./about.ts";
 import { watchRoutes } from "./audit.ts";
 import { bulkReplayRoutes } from "./bulk-replay.ts";
+import { caseRoutes } from "./case.ts";
 import { catalogRoutes } from "./catalog.ts";
 import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
@@ -40,6 +41,7 @@ export interface Tool {
 const E = "/api/apps/:appId/:environment";
 const OFFERED = [
   ...relayRoutes,
+  ...caseRoutes,
   ...testEventRoutes,
   ...eventRoutes,
   ...bulkReplayRoutes,
@@ -87,6 +89,12 @@ export const TOOLS: readonly Tool[] = [
     "read_relay",
     "Read a relay",
     "Shows one relay: its definition, receiver URL, facts about its secrets (never a secret), and its problems.",
+  ),
+  tool(
+    "GET {E}/relays/:name/cases",
+    "list_cases",
+    "List the cases of a relay",
+    "Lists the example requests that are kept with a relay, each with its result then. Each save reports the cases that end otherwise.",
   ),
   tool(
     "GET {E}/events",

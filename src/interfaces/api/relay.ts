@@ -23,6 +23,7 @@ import { checklistView, showChecklist } from "../../insight/overview/checklist.t
 import { funnelView, showFunnel } from "../../insight/overview/funnel.ts";
 import { addHealth, HEALTH_STATES, healthView, listedRelay } from "../../insight/overview/health.ts";
 import { listRelaysInOrder, RELAY_SORTS } from "../../insight/overview/relay-list.ts";
+import { runCases, warnOfCases } from "../../insight/simulate/case-run.ts";
 import { simulateRelay } from "../../insight/simulate/simulate.ts";
 import { simulateInput, simulationView } from "../../insight/simulate/step.ts";
 import { checkDefinition, dropAllowedUrls, warnOwnHost } from "../../rules/relay/definition.ts";
@@ -47,9 +48,16 @@ import {
 } from "../../rules/relay/relay-save.ts";
 import { RELAY_TEMPLATES } from "../../rules/relay/relay-template.ts";
 import { listVersions, readVersion, relayVersion } from "../../rules/relay/relay-version.ts";
-import { type RelayView, relayView, savedRelay, showRelay } from "../../rules/relay/relay-view.ts";
+import {
+  type RelayView,
+  relayView,
+  type SavedRelay,
+  savedRelay,
+  showRelay,
+} from "../../rules/relay/relay-view.ts";
 import type { HttpDeps } from "../http/deps.ts";
-import { environmentRoute, listRoute, openRoute } from "../http/route.ts";
+import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "../http/route.ts";
+import { caseDeps } from "./case.ts";
 import { relayContext, settleBefore, viewContext } from "./relay-context.ts";
 
 /** The most characters of a search in the list. */
@@ -76,6 +84,21 @@ async function secretUseOf({ relays, store, hasMasterKey }: HttpDeps, { id, secr
   if (secret.previousUntil === undefined || overlap === null) return null;
   const { presentAt, previousAt } = await store.read((tx) => findSecretUse(tx, id, overlap));
   return { presentAt: toIsoOrNull(presentAt), previousAt: toIsoOrNull(previousAt) };
+}
+
+/** Adds a warning about the cases that end otherwise since the save. The save is done, so a failed run of the cases changes nothing. */
+async function addCaseWarnings(
+  { deps, environment }: { deps: HttpDeps } & Pick<EnvironmentCall, "environment">,
+  saved: SavedRelay,
+): Promise<SavedRelay> {
+  try {
+    const { name } = saved.relay;
+    const reports = await runCases(deps.store, caseDeps(deps), environment, [name]);
+    return { ...saved, warnings: [...saved.warnings, ...warnOfCases(reports.get(name))] };
+  } catch (error) {
+    deps.log.warn("The cases of a saved relay were not run.", { relay: saved.relay.name, error });
+    return saved;
+  }
 }
 
 export const relayRoutes = [
@@ -213,9 +236,10 @@ export const relayRoutes = [
       await settleBefore(call, environmentId, params.name);
       const context = relayContext(call);
       const input = { ...body, origin: SAVED_HERE };
-      return await deps.store.write(origin, async (tx) =>
+      const saved = await deps.store.write(origin, async (tx) =>
         viewSaved(tx, context, await saveRelay(tx, context, params.name, input)),
       );
+      return await addCaseWarnings(call, saved);
     },
   }),
   listRoute({
@@ -243,9 +267,10 @@ export const relayRoutes = [
       await settleBefore(call, environmentId, params.name);
       const context = relayContext(call);
       const input = { definition, version, restores, origin: SAVED_HERE };
-      return await deps.store.write(origin, async (tx) =>
+      const saved = await deps.store.write(origin, async (tx) =>
         viewSaved(tx, context, await updateRelay(tx, context, params.name, input)),
       );
+      return await addCaseWarnings(call, saved);
     },
   }),
   environmentRoute({

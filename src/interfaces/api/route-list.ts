@@ -8,6 +8,7 @@ import { appDeletionRoutes } from "./app-deletion.ts";
 import { approvalRoutes } from "./approval.ts";
 import { watchRoutes } from "./audit.ts";
 import { bulkReplayRoutes } from "./bulk-replay.ts";
+import { caseRoutes } from "./case.ts";
 import { catalogRoutes } from "./catalog.ts";
 import { clientRoutes } from "./client.ts";
 import { connectorRoutes } from "./connector.ts";
@@ -54,6 +55,7 @@ export const ROUTES: readonly Route[] = [
   ...pullRoutes,
   ...approvalRoutes,
   ...missedRoutes,
+  ...caseRoutes,
   ...rejectedRoutes,
   ...testEventRoutes,
   ...eventRoutes,

@@ -11,13 +11,14 @@ import { fields, oneOf, orNull } from "../../base/schema.ts";
 import { placeProblems } from "../../base/shape.ts";
 import { utf8Bytes } from "../../base/text.ts";
 import { countUnfinished } from "../../engine/event/count.ts";
+import { runCases, warnOfCases } from "../../insight/simulate/case-run.ts";
 import { ApplyKey, applyOnce } from "../../operator/sync/apply-response.ts";
 import { listOpenApprovals, rejectCapped, type SentFiles } from "../../operator/sync/approval.ts";
 import { checkCatalog } from "../../operator/sync/catalog-file.ts";
 import { SYNC_ITEM_KINDS } from "../../operator/sync/deployed-state.ts";
 import { readEnvironmentFiles, requireSyncSize } from "../../operator/sync/environment-files.ts";
 import type { Files } from "../../operator/sync/plan.ts";
-import { applyPlan, previewPlan } from "../../operator/sync/plan-apply.ts";
+import { applyPlan, type CaseTrial, previewPlan } from "../../operator/sync/plan-apply.ts";
 import {
   appliedView,
   applyKey,
@@ -32,6 +33,7 @@ import { type Checked, checkDefinition } from "../../rules/relay/definition.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute } from "../http/route.ts";
+import { caseDeps } from "./case.ts";
 import { relayContext, settleBefore } from "./relay-context.ts";
 
 const MAX_NAME_CHARS = 200;
@@ -217,8 +219,21 @@ export async function tellWanted(call: WantedCall, target: Environment, body: Wa
   const wish = { files, replacesEdited: body.replaceEdited === true };
   const { store, syncCap } = call.deps;
   const most = await store.read((tx) => syncCap.findMost(tx, target));
-  const told = await previewPlan(store, { ...relayContext(call), environment: target }, wish, most);
+  const context = { ...relayContext(call), environment: target };
+  const told = await previewPlan(store, context, wish, most, makeCaseTrial(call.deps, target));
   return { told, warnings, sent, most };
+}
+
+function makeCaseTrial(deps: HttpDeps, target: Environment): CaseTrial {
+  return async (relayNames, prepare) => {
+    const reports = await runCases(deps.store, caseDeps(deps), target, relayNames, prepare);
+    return new Map(
+      [...reports].map(([name, report]) => [
+        name,
+        { message: report.message, warnings: warnOfCases(report) },
+      ]),
+    );
+  };
 }
 
 /** Reads the files to sync: those in the body, or the current state of development. */

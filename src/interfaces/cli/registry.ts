@@ -38,6 +38,7 @@ import { peopleList, peopleShow } from "./people/people.ts";
 import { peopleSet } from "./people/set.ts";
 import { peopleActivate, peopleSuspend } from "./people/suspend.ts";
 import { peopleAddToken, peopleRemoveToken } from "./people/token.ts";
+import { relaysCases } from "./relays/cases.ts";
 import { relaysDelete } from "./relays/delete.ts";
 import { relaysRejected } from "./relays/rejected.ts";
 import {
@@ -93,6 +94,7 @@ export const GROUPS: readonly Group[] = [
           relaysShow,
           relaysFunnel,
           relaysChecklist,
+          relaysCases,
           relaysRejected,
           relaysPause,
           relaysResume,

@@ -121,6 +121,13 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "GET {E}/relays/:name": { params: NOBODY },
   "GET {E}/relays/:name/funnel": { params: NOBODY },
   "GET {E}/relays/:name/checklist": { params: NOBODY },
+  "GET {E}/relays/:name/cases": { params: NOBODY },
+  "POST {E}/relays/:name/cases/run": { params: NOBODY, body: {} },
+  "PUT {E}/relays/:name/cases/:case": {
+    params: { ...NOBODY, case: "paid" },
+    body: { body: '{"type":"order.paid"}' },
+  },
+  "DELETE {E}/relays/:name/cases/:case": { params: { ...NOBODY, case: "paid" } },
   "GET {E}/relays/:name/rejected": { params: NOBODY },
   "POST {E}/relays/:name/rejected/close": { params: NOBODY },
   "PUT {E}/relays/:name": {

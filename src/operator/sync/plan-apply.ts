@@ -36,6 +36,12 @@ interface Deployment {
   replacesEdited: boolean;
 }
 
+/** Runs the cases of relays, each time after `prepare` in a transaction that is undone. Returns the report of each relay that has cases. */
+export type CaseTrial = (
+  relayNames: readonly string[],
+  prepare: (tx: Writer) => Promise<void>,
+) => Promise<ReadonlyMap<string, { message: string; warnings: Warning[] }>>;
+
 /**
  * Reads the plan with everything that its saves would reject and warn of, and changes nothing. A plan of more than `most` changes is not
  * tried. A change between reading and trying appears as a conflict.
@@ -45,18 +51,24 @@ export async function previewPlan(
   context: UpdateContext,
   { files, replacesEdited }: Deployment,
   most: number,
+  runCases: CaseTrial,
 ): Promise<PlanResult & { read: Plan }> {
   const plan = await store.read((tx) => readPlan(tx, context.environment.id, files));
   await yieldToEventLoop();
   const carried = plan.entries.filter((entry) => isChange(entry, replacesEdited));
   const lost = await listRemovedFieldWarnings(store, context.environment.id, carried);
-  const carrier = await dryRun(store, "dashboard", async (tx) => {
+  const applyTo = async (tx: Writer): Promise<PlanApplier> => {
     // A preview records no ticks: none changes its result, and a month of ticks is thousands of rows.
     const trying = { ...context, recordDue: async () => undefined };
     const tried = new PlanApplier(tx, trying, files, plan, replacesEdited, true);
     if (tried.changes > 0 && tried.changes <= most) await tried.apply();
     return tried;
-  });
+  };
+  const carrier = await dryRun(store, "dashboard", applyTo);
+  if (carrier.changes > 0 && carrier.changes <= most) {
+    const prepare = async (tx: Writer): Promise<void> => void (await applyTo(tx));
+    carrier.addCases(await runCases(carrier.listSavedRelays(), prepare));
+  }
   await yieldToEventLoop();
   return { ...carrier.toResult(lost), read: plan };
 }
@@ -119,6 +131,8 @@ class PlanApplier {
   readonly #relays: ReadonlyMap<string, Checked>;
   readonly #refusals = new Map<string, Refusal>();
   readonly #warnings = new Map<string, Warning[]>();
+  /** The reports of the cases of relays, by target. */
+  readonly #cases = new Map<string, string>();
   readonly #secrets: PlanResult["secrets"] = [];
   #broken: Warning[] = [];
 
@@ -174,6 +188,27 @@ class PlanApplier {
     }
   }
 
+  /** Lists the relays that the plan saves without a refusal. */
+  listSavedRelays(): string[] {
+    return this.#plan.entries.flatMap((entry) => {
+      const isSaved =
+        entry.kind === "relay" &&
+        entry.state !== "deleted" &&
+        isChange(entry, this.#replacesEdited) &&
+        !this.#refusals.has(syncTarget(entry));
+      return isSaved ? [entry.name] : [];
+    });
+  }
+
+  /** Adds the reports of the cases, and their warnings. */
+  addCases(reports: Awaited<ReturnType<CaseTrial>>): void {
+    for (const [name, { message, warnings }] of reports) {
+      const target = relayTarget(name);
+      this.#cases.set(target, message);
+      this.#warnings.set(target, [...(this.#warnings.get(target) ?? []), ...warnings]);
+    }
+  }
+
   /** Records what the environment and the files now have in common. Items that stay edited are left out. */
   async recordSynced(): Promise<void> {
     const { environment, nowMs } = this.#context;
@@ -199,7 +234,9 @@ class PlanApplier {
       const refusal = this.#refusals.get(target);
       const rejection = refusal === undefined ? null : { code: refusal.code, message: refusal.message };
       const warnings = [...(found.get(target) ?? []), ...(this.#warnings.get(target) ?? [])];
-      return viewEntry(entry, urlOf, warnings, rejection);
+      const cases = this.#cases.get(target);
+      const view = viewEntry(entry, urlOf, warnings, rejection);
+      return cases === undefined ? view : { ...view, cases };
     });
     return {
       plan: this.#plan.id,

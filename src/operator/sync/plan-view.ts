@@ -86,6 +86,9 @@ export const entryView = Type.Object({
       description: "for a relay that is deleted: its events that wait and fail with it, at most 10,000",
     }),
   ),
+  cases: Type.Optional(
+    Type.String({ description: "for a relay with cases: how many end as before, and which ones do not" }),
+  ),
   content: Type.Optional(
     Type.Unknown({
       description: "a plan of the catalog with the fields that its file leaves out, after the change",

@@ -9,6 +9,8 @@ export const AUDIT_ACTIONS = {
   "relay.paused": "A relay was paused.",
   "relay.resumed": "A relay was resumed.",
   "relay.rejections_closed": "A person closed the list of a relay's rejected requests.",
+  "relay.case_kept": "An example request was kept as a case of a relay, with its result.",
+  "relay.case_removed": "A case of a relay was removed.",
   "relay.secret_changed":
     "A relay's receiver secret or public key was created, stored or deleted; the row has its fingerprint.",
   "relay.signing_secret_changed":

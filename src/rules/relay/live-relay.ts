@@ -96,11 +96,15 @@ export class Snapshot {
   }
 }
 
-interface LiveRelayDeps {
-  store: Store;
+/** The dependencies of opening a relay. */
+export interface OpenDeps {
   sealer: Sealer;
   /** Public origin without a trailing slash. */
   baseUrl: () => string;
+}
+
+interface LiveRelayDeps extends OpenDeps {
+  store: Store;
   /** Gets each relay that cannot be opened. */
   onUnreadable?: (relay: { id: string; name: string }, error: unknown) => void;
   /** Gets each relay that no longer waits, or is deleted, after a reload. Its waiting events are due. */
@@ -217,7 +221,7 @@ function fingerprintOf(text: string): string {
   return digest.subarray(0, 16).toString("base64url");
 }
 
-function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
+function openRelay(row: LiveRow, deps: OpenDeps): LiveRelay {
   const { definition } = RELAY.read(row);
   const actions = openActions(definition.actions);
   const bars = rejectsUnsigned(definition);
@@ -245,7 +249,7 @@ function findWait({ state, heldAt }: LiveRow): LiveRelay["waitsFor"] {
 /** Returns the identity of a relay, even if its definition cannot be read. */
 function identifyRelay(
   { id, key, nameKey, name, environmentId, appId, version, environmentName }: LiveRow,
-  deps: LiveRelayDeps,
+  deps: OpenDeps,
 ) {
   const digest = (email: string) => digestAddress(deps.sealer, email);
   return {
@@ -314,11 +318,28 @@ function isSame(one: LiveRow, other: LiveRow): boolean {
   });
 }
 
-function listLiveRows(tx: Reader): Promise<LiveRow[]> {
-  return tx.all<LiveRow>(
-    `SELECT ${RELAY.columnsOf("relay")}, relay_key.key, relay_key.name_key AS nameKey, environment.name AS environmentName, environment.app_id AS appId,
+const LIVE_ROWS = `SELECT ${RELAY.columnsOf("relay")}, relay_key.key, relay_key.name_key AS nameKey, environment.name AS environmentName, environment.app_id AS appId,
        environment.held_at AS heldAt, environment.released_through AS releasedThrough, environment.processor_secret AS processorSecret
      FROM relay JOIN environment ON environment.id = relay.environment_id JOIN relay_key ON relay_key.relay_id = relay.id
-     WHERE environment.deleted_at IS NULL ORDER BY relay.id`,
-  );
+     WHERE environment.deleted_at IS NULL`;
+
+function listLiveRows(tx: Reader): Promise<LiveRow[]> {
+  return tx.all<LiveRow>(`${LIVE_ROWS} ORDER BY relay.id`);
+}
+
+/** Opens a relay as the transaction has it. Returns null where there is none, or where it cannot be opened. */
+export async function findLiveRelay(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+  deps: OpenDeps,
+): Promise<LiveRelay | null> {
+  const sql = `${LIVE_ROWS} AND relay.environment_id = $environmentId AND relay.name = $name`;
+  const row = await tx.get<LiveRow>(sql, { environmentId, name });
+  if (row === null) return null;
+  try {
+    return openRelay(row, deps);
+  } catch {
+    return null;
+  }
 }

@@ -116,6 +116,7 @@ export async function erasePerson(
     { environmentId, personId, nowMs },
   );
   await tx.run("DELETE FROM mail_stop WHERE person_id = ?1", personId);
+  await tx.run("DELETE FROM relay_case WHERE person_id = ?1", personId);
   return { status: person.status, namesake: addresses.at(-1)?.namesake ?? null };
 }
 

@@ -132,6 +132,8 @@ export function printPlan(
     sayThing(world, SIGNS[state], `${nameThing(entry)}  ${formatState(entry, sides, replaces, world)}`);
     sayDiff(world, diff);
     for (const line of listRenamed(entry, entries, sides)) world.say(`    ${line}`);
+    const hasChangedCase = entry.warnings.some(({ code }) => code === "case_changed");
+    if (entry.cases !== undefined && !hasChangedCase) world.say(`    ${plain(entry.cases)}`);
     for (const { message } of entry.warnings) world.tell(`  warning: ${nameThing(entry)}: ${plain(message)}`);
     const word = state === "not_carried" ? "not carried" : "refused";
     if (entry.refusal !== null) world.tell(`  ${word}: ${nameThing(entry)}: ${plain(entry.refusal.message)}`);
