@@ -158,6 +158,7 @@ describe("every tool, with the protocol's official client", () => {
       list_calls: [{ relay: "orders" }, { outcome: "odd" }],
       read_call: [{ id: call }, { id: "none" }],
       list_unknown_calls: [{}, { limit: 0 }],
+      list_missing_events: [{ name: "orders" }, { name: "nobody" }],
       list_problems: [{}, { all: "odd" }],
       list_alerts: [{ open: "true" }, { open: "odd" }],
       list_people: [{}, { cursor: 7 }],

@@ -17,6 +17,7 @@ import { catalogRoutes } from "./catalog.ts";
 import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
 import { personRoutes } from "./person.ts";
+import { rejectedRoutes } from "./rejected.ts";
 import { relayRoutes } from "./relay.ts";
 import { senderRoutes } from "./sender.ts";
 import { syncRoutes } from "./sync.ts";
@@ -46,6 +47,7 @@ const OFFERED = [
   ...eventRoutes,
   ...bulkReplayRoutes,
   ...watchRoutes,
+  ...rejectedRoutes,
   ...personRoutes,
   ...aboutRoutes,
   ...docsRoutes,
@@ -125,6 +127,12 @@ export const TOOLS: readonly Tool[] = [
     "list_unknown_calls",
     "List requests to unknown receivers",
     "Lists receiver names in requests that the app does not have, with the receiver that the sender probably meant.",
+  ),
+  tool(
+    "GET {E}/relays/:name/rejected",
+    "list_missing_events",
+    "List missing events",
+    "Lists the events whose requests a relay rejected because of its secret or recipe, and which of them arrived later. Use this for the problem requests_rejected.",
   ),
   tool(
     "GET {E}/problems",
