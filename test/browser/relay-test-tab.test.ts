@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
+import { readEditor, writeEditor } from "../kit/browser-editor.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
 
 const dashboard = await openDashboard();
@@ -148,6 +149,39 @@ test("a schedule runs one tick, and a record change writes a test record", async
   await page.getByRole("button", { name: "Write a test record" }).click();
   await page.getByText(/Wrote the record rec_\w+ in notes/).waitFor();
   expect(await running.rows("SELECT 1 FROM record WHERE collection = 'notes'")).toHaveLength(1);
+});
+
+test("a request is kept as a case, and a save after which it ends otherwise asks first", async () => {
+  await page.goto(at("relays/orders?tab=test&with=paste"));
+  await page.getByLabel(/The request: a curl command/).fill(paid);
+  await page.getByRole("button", { name: "Run test" }).click();
+  await page.getByRole("button", { name: "Keep as a case…" }).click();
+  await page.getByLabel("Name of the case").fill("paid");
+  await page.getByRole("button", { name: "Keep case" }).click();
+  const cases = page.getByRole("region", { name: "Cases" });
+  await cases.getByText("as before").waitFor();
+  expect(await cases.innerText()).toContain("done (grant credits)");
+  await page.goto(at("relays/orders?tab=definition"));
+  const text = await readEditor(page);
+  await writeEditor(page, text.replace('"event_type": "paid"', '"event_type": "sold"'));
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "A case ends otherwise" });
+  await dialog.getByText("now ends ignored (when.event_type)").waitFor();
+  const version = async () => (await running.rows<{ version: number }>("SELECT version FROM relay WHERE name = 'orders'"))[0]?.version;
+  expect(await version()).toBe(1);
+  await dialog.getByRole("button", { name: "Continue to edit" }).click();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await dialog.getByRole("button", { name: "Save anyway" }).click();
+  await page.getByText(/Saved orders as version 2/).waitFor();
+  await page.goto(at("relays/orders?tab=test"));
+  await cases.getByText("1 case: 0 as before").waitFor();
+  await cases.getByRole("button", { name: "Keep the new result" }).click();
+  await cases.getByText("ignored (when.event_type)", { exact: true }).waitFor();
+  await cases.getByText("as before", { exact: true }).waitFor();
+  await cases.getByRole("button", { name: "Remove" }).click();
+  await cases.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Undo" }).click();
+  await cases.waitFor();
 });
 
 test("the pages violate no content policy and log no error", () => {

@@ -19,7 +19,15 @@ import { tellDone } from "../component/toast.ts";
 import { DefinitionEditor } from "../editor/definition-editor.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
+import { ChangedCases, findChangedCases } from "./changed-cases.ts";
 import { RelayConflict } from "./relay-conflict.ts";
+
+/** A save that waits for an answer, because cases end otherwise after it. */
+interface ChangedSave {
+  cases: Awaited<ReturnType<typeof findChangedCases>>;
+  version: number;
+  what: string;
+}
 
 const NONE: readonly Problem[] = [];
 
@@ -41,6 +49,7 @@ export function RelayDefinition({
   const [error, setError] = useState<string | null>(null);
   const [isSaving, setSaving] = useState(false);
   const [conflict, setConflict] = useState<Relay | null>(null);
+  const [changed, setChanged] = useState<ChangedSave | null>(null);
   const [file, setFile] = useState<string | null>(null);
   const text = draft?.text ?? stored;
   const written = useRef(text);
@@ -72,11 +81,18 @@ export function RelayDefinition({
     return () => removeEventListener("beforeunload", warn);
   }, [isChanged, isKept]);
 
-  const save = async (version: number, what = text): Promise<void> => {
+  const save = async (version: number, what = text, mayChangeCases = false): Promise<void> => {
     if (isSaving || findJsonProblem(what) !== null) return;
     setSaving(true);
     setError(null);
     setConflict(null);
+    setChanged(null);
+    const cases = mayChangeCases ? [] : await findChangedCases(place, relay.name, what);
+    if (cases.length > 0) {
+      setChanged({ cases, version, what });
+      setSaving(false);
+      return;
+    }
     const path = apiPath(place, "relays", relay.name);
     try {
       const body = new RawJson(`{"definition":${what},"version":${version}}`);
@@ -127,6 +143,10 @@ export function RelayDefinition({
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <${DefinitionEditor} place=${place} text=${text} refused=${problems} warned=${warned} onSave=${() => isChanged && save(draft.version)}
       onText=${(next: string) => write(next, draft?.version ?? relay.version)} />
+    ${
+      changed !== null &&
+      html`<${ChangedCases} changed=${changed.cases} onClose=${() => setChanged(null)} onSave=${() => void save(changed.version, changed.what, true)} />`
+    }
     ${
       conflict !== null &&
       html`<${RelayConflict} mine=${text} theirs=${conflict} theirText=${writeExact(conflict.definition, 2)} onClose=${() => setConflict(null)}

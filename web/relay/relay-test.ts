@@ -13,7 +13,9 @@ import { Notice, Skeleton } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
 import { ExplainedSteps } from "./explained-steps.ts";
+import { type CaseRequest, KeepCase } from "./keep-case.ts";
 import { readPastedCall } from "./pasted-request.ts";
+import { RelayCases } from "./relay-cases.ts";
 import { formatBody, type SentTest, saySentTest } from "./sent-test.ts";
 import { PickedCall, StoredEvents } from "./test-pick.ts";
 
@@ -70,6 +72,7 @@ export function RelayTest({ place, relay, query }: Props): View {
     setText(formatBody(body));
     setQuery({ with: "paste", event: "", call: "" });
   };
+  const request = trigger === "receiver" ? requestOf(asked, shown) : null;
   // Explains at once if the user does not need to type anything.
   const isReady = way === "example" || (way === "event" && event !== "");
   useLayoutEffect(() => {
@@ -106,12 +109,23 @@ export function RelayTest({ place, relay, query }: Props): View {
         trigger === "receiver" &&
         html`<button type="button" onClick=${() => edit(shown.example?.body ?? "")}>Edit the example</button>`
       }
+      ${request !== null && shown !== null && html`<${KeepCase} place=${place} name=${name} request=${request} />`}
       <${SendForReal} place=${place} relay=${relay} way=${way} asked=${asked} />
     </div>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     ${isAsking && html`<${Skeleton} rows=${5} />`}
     ${shown !== null && html`<${ExplainedSteps} place=${place} explanation=${shown} />`}
+    ${trigger === "receiver" && html`<${RelayCases} place=${place} name=${name} version=${relay.version} onUse=${edit} />`}
   </div>`;
+}
+
+/** Returns the request of the test for a case: the generated example or the pasted body. A stored event has no text to keep. */
+function requestOf(asked: Record<string, unknown>, shown: Simulation | null): CaseRequest | null {
+  if (typeof asked.body !== "string") return shown?.example ?? null;
+  return {
+    body: asked.body,
+    ...(typeof asked.contentType === "string" ? { contentType: asked.contentType } : {}),
+  };
 }
 
 function wordsOf(way: Way, words: string, trigger: Relay["trigger"]): string {

@@ -1,0 +1,43 @@
+/** Question before a save after which a case ends otherwise, and the run of the cases that finds it. */
+import type { CaseReport } from "../../src/insight/simulate/case-run.ts";
+import { call, RawJson } from "../base/api.ts";
+import { html, type View } from "../base/html.ts";
+import { apiPath, type Place } from "../base/place.ts";
+import { Dialog } from "../component/dialog.ts";
+import { SafeText } from "../component/safe-text.ts";
+import { sayCaseResult } from "./case-words.ts";
+
+type Changed = CaseReport["items"];
+
+/** Returns the cases that end otherwise with this definition. A definition that the service rejects has none, because its save says why. */
+export async function findChangedCases(place: Place, name: string, definition: string): Promise<Changed> {
+  try {
+    const path = apiPath(place, "relays", name, "cases");
+    const body = new RawJson(`{"definition":${definition}}`);
+    const { report } = await call<{ report: CaseReport | null }>("POST", `${path}/run`, body);
+    return report?.items.filter(({ change }) => change !== null) ?? [];
+  } catch {
+    return [];
+  }
+}
+
+export function ChangedCases({
+  changed,
+  onSave,
+  onClose,
+}: {
+  changed: Changed;
+  onSave: () => void;
+  onClose: () => void;
+}): View {
+  const many = changed.length > 1;
+  return html`<${Dialog} title=${many ? `${changed.length} cases end otherwise` : "A case ends otherwise"} onClose=${onClose}>
+    <p>With this definition, ${many ? "these cases do" : "this case does"} not end as before:</p>
+    <ul class="changed-cases">${changed.map(
+      ({ name, before, change }) =>
+        html`<li key=${name}><b>${name}</b> was ${sayCaseResult(before)}, and <${SafeText} text=${change ?? ""} limit=${300} />.</li>`,
+    )}</ul>
+    <div class="dialog-actions"><button type="button" autofocus onClick=${onClose}>Continue to edit</button>
+      <button type="button" class="primary" onClick=${onSave}>Save anyway</button></div>
+  <//>`;
+}
