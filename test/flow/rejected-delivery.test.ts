@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { DAY_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { RETENTION } from "../../src/engine/maintenance/retention.ts";
 import { MAX_REJECTED_IDS, RejectionLedger, writeRejections } from "../../src/engine/receiver/rejected-delivery.ts";
+import { findSender } from "../../src/rules/senders/registry.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -156,6 +157,20 @@ test("an ongoing outage counts its requests and events in the one item of the se
   });
 });
 
+test("a relay that never verified a request counts its requests and events in its item", async () => {
+  await saveRelay(running, receiverDefinition({ name: "fresh" }));
+  for (const id of ["evt_1", "evt_2", "evt_1"]) {
+    await running.clock.advance(MINUTE_MS);
+    expect((await running.hook("fresh", signedCall(paid(id), ROTATED))).status).toBe(401);
+  }
+  await running.clock.advance(3_000);
+  const { needs } = (await running.api("GET", "/overview")).body;
+  expect(needs).toMatchObject([{ code: "never_verified", target: "relay:fresh" }]);
+  expect(needs[0].message).toEndWith(
+    " So far 3 requests were rejected since 2026-01-15T12:01:00.000Z, the last at 2026-01-15T12:03:00.000Z. They name 2 different events.",
+  );
+});
+
 test("a new outage joins the missing events of the last one in its item", async () => {
   await rejectMany(5);
   await fixSecret();
@@ -168,6 +183,17 @@ test("a new outage joins the missing events of the last one in its item", async 
   await running.clock.advance(3_000);
   const { needs } = (await running.api("GET", "/overview")).body;
   expect(needs.map(({ code }: { code: string }) => code)).toEqual(["relay_refusing"]);
+});
+
+test("the list says until when a known sender repeats its requests", async () => {
+  await rejectMany(5);
+  await fixSecret();
+  await arrive("evt_1");
+  const { verify, map, when } = findSender("stripe") ?? {};
+  const definition = JSON.stringify(receiverDefinition({ verify: verify as never, map: map as never, when: when as never }));
+  await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET definition = ?1", definition));
+  expect(await readRejected()).toMatchObject({ sender: "Stripe", repeatsUntil: "2026-01-18T13:00:00.000Z" });
+  expect((await readRejected()).message).toContain(" Stripe sends them again until 2026-01-18T13:00:00.000Z. 1 of 5 events has");
 });
 
 test("the command lists the missing events with their types, and closes no list of an ongoing outage", async () => {
