@@ -303,6 +303,7 @@ describe("server commands with their folders below a temporary folder", () => {
     expect(left.filter(({ page }) => !page.startsWith("commands") && !page.startsWith("cli")).map(({ text }) => text)).toEqual([
       "relay login --url https://relay.example.com",
       "relay sync",
+      "relay relays cases checkout-completed --keep paid --data paid.json\nrelay relays cases checkout-completed --run",
       "relay promote --open",
       "relay relays checklist checkout-completed --profile shop-production",
       "relay relays set-secret checkout-completed --profile shop-production < secret.txt",
