@@ -182,6 +182,9 @@ test("a request is kept as a case, and a save after which it ends otherwise asks
   await cases.waitFor({ state: "detached" });
   await page.getByRole("button", { name: "Undo" }).click();
   await cases.waitFor();
+  await page.goto(at("relays/orders?tab=history"));
+  await page.getByRole("button", { name: "Restore version 1…" }).click();
+  await page.getByRole("dialog").getByText("now ends done").waitFor();
 });
 
 test("the pages violate no content policy and log no error", () => {

@@ -21,6 +21,15 @@ export async function findChangedCases(place: Place, name: string, definition: s
   }
 }
 
+/** List of the cases that end otherwise with a definition, with both results. */
+export function ChangedCaseList({ changed }: { changed: Changed }): View {
+  return html`<p>With this definition, ${changed.length > 1 ? "these cases do" : "this case does"} not end as before:</p>
+    <ul class="changed-cases">${changed.map(
+      ({ name, before, change }) =>
+        html`<li key=${name}><b>${name}</b> was ${sayCaseResult(before)}, and <${SafeText} text=${change ?? ""} limit=${300} />.</li>`,
+    )}</ul>`;
+}
+
 export function ChangedCases({
   changed,
   onSave,
@@ -30,13 +39,8 @@ export function ChangedCases({
   onSave: () => void;
   onClose: () => void;
 }): View {
-  const many = changed.length > 1;
-  return html`<${Dialog} title=${many ? `${changed.length} cases end otherwise` : "A case ends otherwise"} onClose=${onClose}>
-    <p>With this definition, ${many ? "these cases do" : "this case does"} not end as before:</p>
-    <ul class="changed-cases">${changed.map(
-      ({ name, before, change }) =>
-        html`<li key=${name}><b>${name}</b> was ${sayCaseResult(before)}, and <${SafeText} text=${change ?? ""} limit=${300} />.</li>`,
-    )}</ul>
+  return html`<${Dialog} title=${changed.length > 1 ? `${changed.length} cases end otherwise` : "A case ends otherwise"} onClose=${onClose}>
+    <${ChangedCaseList} changed=${changed} />
     <div class="dialog-actions"><button type="button" autofocus onClick=${onClose}>Continue to edit</button>
       <button type="button" class="primary" onClick=${onSave}>Save anyway</button></div>
   <//>`;

@@ -21,6 +21,7 @@ import { Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
 import { WarningList } from "../component/warning-list.ts";
+import { ChangedCaseList, findChangedCases } from "./changed-cases.ts";
 import { TextDiff } from "./text-diff-view.ts";
 
 interface Props {
@@ -151,8 +152,10 @@ function Restore({
   const text = writeExact(definition, 2);
   const now = writeExact(relay.definition, 2);
   const [checked, setChecked] = useState<CheckedDefinition | { error: string } | null>(null);
+  const [cases, setCases] = useState<Awaited<ReturnType<typeof findChangedCases>>>([]);
   const { isSending, error, problems, send } = useSend();
   useEffect(() => {
+    void findChangedCases(place, relay.name, text).then(setCases);
     const path = apiPath(place, "relays", "validate");
     call<CheckedDefinition>("POST", path, new RawJson(`{"definition":${text}}`)).then(setChecked, (thrown) =>
       setChecked({ error: sentenceOf(thrown) }),
@@ -181,6 +184,7 @@ function Restore({
     }
     ${checked !== null && "error" in checked && html`<${Notice} kind="bad"><${Sentence} text=${checked.error} /><//>`}
     ${checked !== null && "warnings" in checked && html`<${WarningList} warnings=${checked.warnings} />`}
+    ${cases.length > 0 && html`<${Notice} kind="warn"><${ChangedCaseList} changed=${cases} /><//>`}
     ${found.map(({ message }, at) => html`<${Notice} key=${at} kind="bad"><${Sentence} text=${message} /><//>`)}
     ${error !== null && problems.length === 0 && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
