@@ -83,6 +83,8 @@ const LINES: readonly (readonly [line: string, input?: string])[] = [
   ["relays checklist orders"],
   ["relays cases orders"],
   ["relays rejected orders"],
+  ["relays skipped orders"],
+  ["relays skipped orders --run --yes"],
   ["people grant ada@example.com access:beta"],
   ["people end ada@example.com access:beta"],
   ["people end ada@example.com pro"],

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
+import { shoot } from "../kit/browser-shots.ts";
 
 const dashboard = await openDashboard();
 const { page, running, at, complaints } = dashboard;
@@ -85,6 +86,36 @@ test("the list of relays is sorted by severity, each with its health", async () 
     .getByText("Failing · 100 % dead")
     .waitFor();
   expect(await page.locator("[data-row]").allInnerTexts()).toEqual(["orders", "alpha"]);
+});
+
+test("a schedule offers the runs that a hold skipped: the list first, then the chosen ones start", async () => {
+  const trigger = { kind: "schedule", every: "15m" };
+  const definition = { name: "quarterly", trigger, actions: [{ type: "write_record", collection: "visits", data: { a: "b" } }] };
+  await running.api("POST", "/collections", { name: "visits", kind: "shared", fields: { a: { type: "text" } } }, "local");
+  await running.api("POST", "/relays", { definition }, "local");
+  for (const held of [true, false]) {
+    const { version } = (await running.api("GET", "/settings", undefined, "local")).body.settings;
+    expect((await running.api("PUT", "/settings", { version, held }, "local")).status).toBe(200);
+  }
+  // The hold began 45 minutes ago, so it has skipped three runs.
+  const earlier = 45 * 60_000;
+  await running.service.store.write("app", async (tx) => {
+    await tx.run("UPDATE relay SET created_at = created_at - ?1 WHERE name = 'quarterly'", 2 * earlier);
+    await tx.run(`UPDATE audit SET at = at - ?1 WHERE action = 'settings.changed' AND instr(after, '"held":true') > 0`, earlier);
+  });
+  await page.goto(at("relays/quarterly"));
+  await page.getByRole("button", { name: "Run the 3 skipped runs…" }).click();
+  const dialog = page.getByRole("dialog", { name: "Run skipped runs of quarterly?" });
+  const runs = dialog.getByRole("list", { name: "Skipped runs" }).getByRole("checkbox");
+  expect(await runs.count()).toBe(3);
+  await shoot(page, "skipped");
+  await runs.first().uncheck();
+  await dialog.getByRole("button", { name: "Run 2 skipped runs" }).click();
+  await page.getByText("2 runs started.").waitFor();
+  await page.getByRole("button", { name: "Run the skipped run…" }).waitFor();
+  await shoot(page, "skipped-left");
+  await running.drain();
+  expect(await running.rows("SELECT count(*) AS count FROM record WHERE collection = 'visits'")).toEqual([{ count: 2 }]);
 });
 
 test("the pages violate no content policy and log no error", () => {

@@ -43,7 +43,7 @@ test("a hold names who set it, the events that wait and the skipped runs, on Hom
   await running.clock.leap(13 * HOUR_MS);
   const [{ message }] = await listNeeds();
   expect(message).toEndWith(
-    `${begin} 2 events wait. The hold skipped 1 run of daily (2026-01-16T00:00:00.000Z) and 13 runs of hourly (from 2026-01-15T13:00:00.000Z to 2026-01-16T01:00:00.000Z). They do not run after the release.`,
+    `${begin} 2 events wait. The hold skipped 1 run of daily (2026-01-16T00:00:00.000Z) and 13 runs of hourly (from 2026-01-15T13:00:00.000Z to 2026-01-16T01:00:00.000Z). They do not run after the release, unless you start them with relay relays skipped <name>.`,
   );
   expect(message).toMatch(/^(The key \S|\S+@)/);
   expect(await readHealth("orders")).toMatchObject({ state: "held", message: expect.stringContaining(message) });

@@ -70,6 +70,7 @@ const LONG_FLOWS: readonly string[] = [
   ...["arrival-lives", "plan-arrival", "sale-suspended", "receipts-move", "people-merge", "people-change-address", "sync", "read-all", "allowed-url"],
   "connector-tasks",
   "hold-description",
+  "skipped-run",
   "limit-usage",
 ];
 

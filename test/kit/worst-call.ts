@@ -138,6 +138,8 @@ export const WORST_CALLS: Record<string, Worst> = {
   "DELETE {E}/relays/:name/cases/:case": refused(404, "DELETE", `${E}/relays/busy/cases/none`),
   "GET {E}/relays/:name/rejected": get(`${E}/relays/busy/rejected`),
   "POST {E}/relays/:name/rejected/close": send("POST", `${E}/relays/busy/rejected/close`, {}),
+  "GET {E}/relays/:name/skipped": get(`${E}/relays/busy/skipped`),
+  "POST {E}/relays/:name/skipped/run": refused(400, "POST", `${E}/relays/busy/skipped/run`, { at: Array(100).fill("2026-11-21T00:00:00.000Z") }),
   "PUT {E}/relays/:name": send("PUT", `${E}/relays/busy0`, {
     definition: { ...manyTemplates, name: "busy0" },
     version: 1,

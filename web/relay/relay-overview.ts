@@ -20,6 +20,7 @@ import { RelayFunnel } from "./relay-funnel.ts";
 import { HealthReason } from "./relay-health.ts";
 import { RelayOrigin } from "./relay-origin.ts";
 import { RelayRetries } from "./relay-retries.ts";
+import { RelaySkipped } from "./relay-skipped.ts";
 import { sayAction } from "./relay-words.ts";
 import { type SentTest, saySentTest } from "./sent-test.ts";
 
@@ -44,6 +45,7 @@ export function RelayOverview({
   const { name } = relay;
   return html`${health !== undefined && html`<${HealthReason} place=${place} name=${name} health=${health} />`}
     ${relay.state === "active" && html`<${RelayRetries} place=${place} name=${name} />`}
+    ${relay.trigger === "schedule" && html`<${RelaySkipped} place=${place} name=${name} />`}
     <p class="lead">${sentence(relay.triggerInWords)}:</p>
     <ol class="steps">${relay.definition.actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
     ${relay.problems

@@ -17,7 +17,13 @@ import { ALL_ENVIRONMENTS, type LeaseHolder } from "../../store/lease/lease-hold
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import { alertMissed, type Missed } from "../event/alert.ts";
-import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from "../event/insert.ts";
+import {
+  type DedupeKey,
+  insertEvent,
+  keyOfOccurrence,
+  makeWholePayload,
+  type StoredEvent,
+} from "../event/insert.ts";
 
 /** The longest sleep between two looks at the clock, so that a clock that was set is noticed soon. */
 const LOOK_EVERY_MS = 5_000;
@@ -272,9 +278,33 @@ async function recordTicks(
   return await alertMissed(tx, { environmentId, relayName, missed, nowMs }, before);
 }
 
-function recordTick(
+/** The relay of a tick, and the keys of its events. */
+type TickRelay = Pick<ScheduledRelay, "id" | "environmentId" | "relayKey" | "nameKey">;
+
+/** Returns the key that a tick has whichever way it is stored. */
+export function keyOfTick(
+  { id, environmentId }: Pick<TickRelay, "id" | "environmentId">,
+  periodStartMs: number,
+): DedupeKey {
+  return keyOfOccurrence(environmentId, id, `tick ${toIso(periodStartMs)}`);
+}
+
+/** Finds the keys of a relay's events. */
+export async function findTickContext(
+  tx: Reader,
+  { id }: Pick<TickRelay, "id">,
+): Promise<Pick<TickRelay, "relayKey" | "nameKey">> {
+  const row = await tx.get<Pick<TickRelay, "relayKey" | "nameKey">>(
+    "SELECT key AS relayKey, name_key AS nameKey FROM relay_key WHERE relay_id = ?1",
+    id,
+  );
+  if (row === null) throw new Error("The relay has no key.");
+  return row;
+}
+
+export function recordTick(
   tx: Writer,
-  relay: ScheduledRelay,
+  relay: TickRelay,
   periodStartMs: number,
   missed: boolean,
   nowMs: number,
@@ -288,7 +318,7 @@ function recordTick(
     trigger: "schedule",
     payload: makeWholePayload({ tick: { periodStart } }),
     unsigned: false,
-    dedupe: keyOfOccurrence(relay.environmentId, relay.id, `tick ${periodStart}`),
+    dedupe: keyOfTick(relay, periodStartMs),
     nowMs,
     ...(missed ? { dead: "missed" } : {}),
   });

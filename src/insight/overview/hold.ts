@@ -84,5 +84,9 @@ function describeSkipped(skipped: readonly Skipped[]): string[] {
   });
   const others = skipped.slice(MAX_NAMED).reduce((sum, { count }) => sum + count, 0);
   const words = others === 0 ? named : [...named, `${others.toLocaleString("en")} runs of other schedules`];
-  return [`The hold skipped ${joinWords(words)}. They do not run after the release.`];
+  const [first] = skipped;
+  const name = skipped.length === 1 ? first?.relay : "<name>";
+  return [
+    `The hold skipped ${joinWords(words)}. They do not run after the release, unless you start them with relay relays skipped ${name}.`,
+  ];
 }

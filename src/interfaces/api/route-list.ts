@@ -34,6 +34,7 @@ import { serverRoutes } from "./server.ts";
 import { sessionRoutes } from "./session.ts";
 import { settingRoutes } from "./setting.ts";
 import { signinRoutes } from "./signin.ts";
+import { skippedRunRoutes } from "./skipped-run.ts";
 import { streamRoutes } from "./stream.ts";
 import { syncRoutes } from "./sync.ts";
 import { testEventRoutes } from "./test-event.ts";
@@ -57,6 +58,7 @@ export const ROUTES: readonly Route[] = [
   ...missedRoutes,
   ...caseRoutes,
   ...rejectedRoutes,
+  ...skippedRunRoutes,
   ...testEventRoutes,
   ...eventRoutes,
   ...bulkReplayRoutes,

@@ -22,7 +22,7 @@ const GROUPS = {
   receipts: "list|record|refund|move",
   records: "list|show|set|delete",
   relays:
-    "list|show|funnel|checklist|cases|rejected|pause|resume|retry|delete|history|restore|rotate-secret|set-secret|end-overlap",
+    "list|show|funnel|checklist|cases|rejected|skipped|pause|resume|retry|delete|history|restore|rotate-secret|set-secret|end-overlap",
   replays: "start|list|wait|stop",
   requests: "list|show|tail",
   settings: "get|set",

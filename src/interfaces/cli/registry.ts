@@ -50,6 +50,7 @@ import {
   relaysShow,
 } from "./relays/relays.ts";
 import { relaysEndOverlap, relaysRotateSecret, relaysSetSecret } from "./relays/secrets.ts";
+import { relaysSkipped } from "./relays/skipped.ts";
 import { relaysHistory, relaysRestore } from "./relays/versions.ts";
 import { adminCreate, adminList, adminRemove, adminReset, adminSignOut } from "./server/admin.ts";
 import { appsCreate, appsDelete, appsList, appsRename } from "./server/apps.ts";
@@ -96,6 +97,7 @@ export const GROUPS: readonly Group[] = [
           relaysChecklist,
           relaysCases,
           relaysRejected,
+          relaysSkipped,
           relaysPause,
           relaysResume,
           relaysRetry,

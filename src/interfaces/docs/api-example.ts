@@ -130,6 +130,13 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "DELETE {E}/relays/:name/cases/:case": { params: { ...NOBODY, case: "paid" } },
   "GET {E}/relays/:name/rejected": { params: NOBODY },
   "POST {E}/relays/:name/rejected/close": { params: NOBODY },
+  "GET {E}/relays/:name/skipped": { params: NOBODY },
+  "POST {E}/relays/:name/skipped/run": {
+    params: NOBODY,
+    body: { at: ["2026-11-21T00:00:00.000Z"] },
+    status: 400,
+    note: "The relay is not a schedule, so it has no skipped run.",
+  },
   "PUT {E}/relays/:name": {
     params: NOBODY,
     body: { definition: { ...EXAMPLE_RELAY, name: "orders" }, version: 1 },

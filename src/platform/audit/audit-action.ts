@@ -8,6 +8,7 @@ export const AUDIT_ACTIONS = {
   "relay.deleted": "A relay was deleted.",
   "relay.paused": "A relay was paused.",
   "relay.resumed": "A relay was resumed.",
+  "relay.skipped_runs_started": "A person started runs of a schedule that a hold had skipped.",
   "relay.rejections_closed": "A person closed the list of a relay's rejected requests.",
   "relay.case_kept": "An example request was kept as a case of a relay, with its result.",
   "relay.case_removed": "A case of a relay was removed.",
