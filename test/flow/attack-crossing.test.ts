@@ -132,6 +132,7 @@ async function fillDevelopment(): Promise<void> {
 
 /** Holds valid bodies, so that each rejection comes from the id. */
 const BODIES: Readonly<Record<string, () => unknown>> = {
+  "POST /relays/:name/skipped/run": () => ({ at: ["2026-01-15T13:00:00.000Z"] }),
   "PATCH /persons/:id": () => ({ status: "suspended" }),
   "POST /persons/:id/grants": () => ({ entitlement: "access:mine" }),
   "POST /persons/:id/credits": () => ({ amount: 1, reason: "", key: "k" }),
