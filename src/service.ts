@@ -30,6 +30,7 @@ import { ROUTES } from "./interfaces/api/route-list.ts";
 import { BodyRoom } from "./interfaces/http/body.ts";
 import type { HttpDeps } from "./interfaces/http/deps.ts";
 import { createHttp } from "./interfaces/http/server.ts";
+import { BackupCopies, makeCopyStarter, type StartCopy } from "./operator/backup/backup-copies.ts";
 import { ManualBackup } from "./operator/backup/manual-backup.ts";
 import { BackupSchedule, makeBackupStarter, type StartBackup } from "./operator/backup/schedule.ts";
 import { readBackupPlan } from "./operator/backup/stored-schedule.ts";
@@ -65,6 +66,8 @@ export interface ServicePorts {
   resolveTxt?: TxtResolver;
   /** Starts a backup into a file. Default: `relay backup` in a separate process. */
   startBackup?: StartBackup;
+  /** Copies a backup to the S3 endpoint, or tests it. Default: `relay backups copy` in a separate process. */
+  startCopy?: StartCopy;
   /** Takes the line of every run, and in local development of requests that became no event. Default: standard output. */
   printRun?: (line: string) => void;
   /** The name by which the program was started. Default: `relay`. */
@@ -250,12 +253,20 @@ async function startOnce(
   started.defer(() => receiver.stop());
 
   // HTTP.
-  const onBackup = (made: boolean): void => metrics.recordBackup(made);
+  const { startCopy = makeCopyStarter(dataDir, config.masterKey) } = ports;
+  const copying = { dataDir, store, clock, log, allowPrivate, start: startCopy };
+  const backupCopies = started.adopt(new BackupCopies(copying), stop);
+  started.defer(store.listen(() => backupCopies.wake(), ["backup_copy"]));
+  const onBackup = (made: boolean): void => {
+    metrics.recordBackup(made);
+    if (made) backupCopies.wake();
+  };
   const backup = { dataDir, clock, log, start: ports.startBackup ?? makeBackupStarter(dataDir), onBackup };
   const manualBackup = started.adopt(new ManualBackup(backup), stop);
   const ready = makeReadyCheck({ store, leases, runner, clock, log });
   const http: HttpDeps = {
     manualBackup,
+    backupCopies,
     projectFolder: null,
     config,
     clock,
@@ -300,7 +311,7 @@ async function startOnce(
       log.error("this server runs nothing any more, because another one took over its data directory", {
         by,
       });
-      for (const one of [runner, scheduler, ...jobs, backups]) void one?.stop();
+      for (const one of [runner, scheduler, ...jobs, backups, backupCopies]) void one?.stop();
     },
     regained() {
       runner.wake();
@@ -336,6 +347,7 @@ async function startOnce(
   if (config.database === null) {
     const readPlan = () => store.read((tx) => readBackupPlan(tx, config));
     backups = started.adopt(new BackupSchedule({ ...backup, readPlan }), stop);
+    await backupCopies.start();
   }
 
   // This runs first at a stop. It ends mail that waits for its server, so that no later step waits for it, and the runner takes no new work.

@@ -21,7 +21,7 @@ export interface ServiceConfig {
   serviceDir: string | null;
   /** Addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
-  /** Private hosts (names) or CIDR ranges that call_url may reach. */
+  /** Private hosts (names) or CIDR ranges that call_url, mail and copies of backups may reach. */
   allowPrivate: readonly string[];
   /** The most events that run at once, of all relays together. */
   concurrency: number;

@@ -27,6 +27,8 @@ export type Topic =
   | "bulk_replay"
   /** The stored schedule of automatic backups. */
   | "backup_schedule"
+  /** The endpoint that backups are copied to. */
+  | "backup_copy"
   /** A problem that was raised or cleared. */
   | "problem"
   | "alert"

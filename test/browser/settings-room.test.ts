@@ -1,6 +1,9 @@
 /** Tests the Settings page: each tab has an address, values appear as the service stored them, and secrets never show again. */
 import { afterAll, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
+import { recordCopy } from "../../src/operator/backup/copy-state.ts";
 import { createApp } from "../../src/platform/account/app.ts";
 import { createOwner, hashPassword } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
@@ -10,10 +13,22 @@ import { shoot } from "../kit/browser-shots.ts";
 const SECRET = "whsec_processor1A2b3C4d5E6f7G8h";
 const backups: (() => void)[] = [];
 const startBackup = () => ({ done: new Promise<void>((resolve) => backups.push(resolve)), stop: () => undefined });
+const copies: { name: string | null; end: (message?: string) => Promise<void> }[] = [];
+/** Starts a copy that ends when the test says so. */
+const startCopy = (name: string | null) => {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const end = async (message?: string): Promise<void> => {
+    if (message !== undefined) return reject(new Error(message));
+    if (name !== null) await running.service.store.write("app", (tx) => recordCopy(tx, { name, bytes: 4_096, nowMs: systemClock.now() }));
+    resolve();
+  };
+  copies.push({ name, end });
+  return { done: promise, stop: () => reject(new Error("stopped")) };
+};
 const dashboard = await openDashboard({
   environments: ["development", "production"],
   config: { mode: "server", baseUrl: null },
-  ports: { startBackup },
+  ports: { startBackup, startCopy },
 });
 const { page, context, running, complaints, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
@@ -107,6 +122,50 @@ test("a schedule of automatic backups is set and takes effect at once", async ()
   while (backups[1] === undefined) await page.waitForTimeout(20);
   backups[1]?.();
   await shoot(page, "backup-schedule");
+});
+
+test("backups are copied to an S3 endpoint, which is tested and never shows its secrets", async () => {
+  const folder = join(running.dataDir, "backups");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "by-hand-20260115T120000000Z.db"), "a backup");
+  const own = card("Copies at an S3 endpoint");
+  await own.getByLabel("Endpoint", { exact: true }).fill("http://10.0.0.7:9000");
+  await own.getByLabel("Bucket", { exact: true }).fill("my-backups");
+  await own.getByLabel("Folder", { exact: true }).fill("relay");
+  await own.getByLabel("Access key ID").fill("AKIATEST");
+  await own.getByLabel("Secret access key").fill("a-secret-access-key");
+  await own.getByLabel("Passphrase").fill("correct horse battery staple");
+  await own.getByRole("button", { name: "Save endpoint" }).click();
+  await own.getByRole("alert").getByText("--allow-private").waitFor();
+  await own.getByLabel("Endpoint", { exact: true }).fill("https://192.0.43.8");
+  await own.getByRole("button", { name: "Save endpoint" }).click();
+  await told("The endpoint was saved. Test the connection.");
+  const content = await page.content();
+  for (const secret of ["a-secret-access-key", "correct horse battery staple"]) expect(content).not.toContain(secret);
+  expect(await own.getByLabel("Passphrase").inputValue()).toBe("");
+  await own.getByText("No backup was copied yet.").waitFor();
+
+  const next = async (index: number) => {
+    while (copies[index] === undefined) await page.waitForTimeout(20);
+    return copies[index];
+  };
+  await (await next(0))?.end("The bucket my-backups does not exist: create it, or check its name and the region.");
+  await own.getByText("The last copy failed").waitFor();
+  await shoot(page, "backup-copy-failed", { fullPage: true });
+  await own.getByRole("button", { name: "Test the connection" }).click();
+  await (await next(1))?.end();
+  await told("The connection works: Relay wrote, read and deleted an object.");
+  await own.getByLabel("Copies to keep").fill("5");
+  await own.getByRole("button", { name: "Save endpoint" }).click();
+  expect((await next(2))?.name).toBe("by-hand-20260115T120000000Z.db");
+  await own.getByText("Copying by-hand-20260115T120000000Z.db, started").waitFor();
+  await (await next(2))?.end();
+  await own.getByText("Last copy:").waitFor();
+  await page.getByText("relay restore s3://my-backups/relay/by-hand-20260115T120000000Z.db.enc --endpoint https://192.0.43.8").waitFor();
+  await shoot(page, "backup-copy", { fullPage: true });
+  await own.getByRole("button", { name: "Remove" }).click();
+  await told("The endpoint was removed. The copies in the bucket stay.");
+  expect(await own.getByLabel("Bucket", { exact: true }).inputValue()).toBe("");
 });
 
 test("an owner is invited by a link that is shown once, and removed", async () => {

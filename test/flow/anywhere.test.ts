@@ -37,6 +37,8 @@ const HERE_ALONE: Readonly<Record<string, string>> = {
   "admin remove": "a key is of one environment, and owners are of the whole server",
   "admin audit": "a key is of one environment, and owners are of the whole server",
   backup: "a backup is a file of the server",
+  "backups list": "a backup is a file of the server",
+  "backups copy": "a backup is a file of the server",
   "backups schedule": "a backup is a file of the server",
   restore: "a backup is a file of the server",
   move: "it moves the database of a stopped server",

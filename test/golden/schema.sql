@@ -166,10 +166,31 @@ CREATE INDEX audit_by_target ON audit (environment_id, target, seq) WHERE event_
 
 CREATE INDEX audit_changes ON audit (environment_id, seq) WHERE event_id IS NULL;
 
+CREATE TABLE backup_copy (
+  name TEXT NOT NULL PRIMARY KEY,
+  copied_at INTEGER,
+  bytes INTEGER,
+  failed_at INTEGER,
+  failure TEXT
+);
+
 CREATE TABLE backup_schedule (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   every_hours INTEGER,
   keep INTEGER NOT NULL
+);
+
+CREATE TABLE backup_target (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  endpoint TEXT NOT NULL,
+  bucket TEXT NOT NULL,
+  region TEXT NOT NULL,
+  prefix TEXT NOT NULL,
+  access_key_id TEXT NOT NULL,
+  secret_access_key BLOB NOT NULL,
+  passphrase BLOB NOT NULL,
+  keep INTEGER NOT NULL,
+  set_at INTEGER NOT NULL
 );
 
 CREATE TABLE bulk_replay (

@@ -39,6 +39,7 @@ export async function runCommand(
     startService: () => Promise.reject(new Error("This test starts no service.")),
     readManual: () => Promise.resolve(readManual()),
     confirmAside: () => Promise.resolve(null),
+    askSecret: () => Promise.resolve(null),
     watched: false,
     readInput: () => Promise.resolve(Buffer.from(input).toString()),
     readInputBytes: () => Promise.resolve(Buffer.from(input)),

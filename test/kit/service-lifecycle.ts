@@ -13,6 +13,7 @@ export const SMALL = new Set([
   "action_list",
   "api_key",
   "app",
+  "backup_copy",
   "capture_switch",
   "collection",
   "dedupe_segment",

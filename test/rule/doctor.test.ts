@@ -92,6 +92,7 @@ describe("the doctor", () => {
       "sender domain ok",
       "alert mail ok",
       "people ok",
+      "backup copies ok",
       "backups ok",
     ]);
   });

@@ -31,6 +31,7 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   environment_held: "On hold",
   approval_waiting: "A change to production waits for approval",
   backup_missing: "No backup",
+  backup_copy_failed: "Backup is not copied",
   invite_capped: "Invites over the limit",
 };
 

@@ -86,6 +86,8 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "alerts resolve": [at("Alerts › All alerts", "alerts", "alerts"), "Resolve"],
   "audit list": [at("Audit log", "audit-log")],
   backup: [at("Settings › Backups", "settings", "backups"), "Back up now"],
+  "backups list": [at("Settings › Backups", "settings", "backups")],
+  "backups copy": [at("Settings › Backups", "settings", "backups")],
   "backups schedule": [at("Settings › Backups", "settings", "backups"), "Save schedule"],
   "catalog list": [catalog],
   "catalog set": [catalog],

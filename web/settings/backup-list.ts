@@ -1,4 +1,4 @@
-/** Backups: the last one, a button that makes one, the schedule, and the command that restores one. */
+/** Backups: the last one, a button that makes one, the schedule, the copies elsewhere, and the command that restores one. */
 import type { BackupsView } from "../../src/interfaces/api/server.ts";
 import { sayBytes } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
@@ -11,6 +11,7 @@ import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
 import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
+import { BackupCopy } from "./backup-copy.ts";
 import { BackupSchedule, sayHours } from "./backup-schedule.ts";
 
 type BackupFile = BackupsView["files"][number] & { id: string };
@@ -44,14 +45,16 @@ const COLUMNS: readonly Column<BackupFile>[] = [
   { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => sayBytes(bytes) },
   timeColumn("time", "When", 2, ({ at }) => at),
 ];
+/** A column that exists only with an S3 endpoint. */
+const COPIED = timeColumn<BackupFile>("copied", "Copied", 3, ({ copiedAt }) => copiedAt);
 
 export function BackupList(): View {
   const { data, error, reload, put } = useLoad<{ backups: BackupsView }>(PATH, (loaded) =>
-    loaded?.backups.running == null ? REST_MS : BUSY_MS,
+    loaded?.backups.running == null && loaded?.backups.copies.running == null ? REST_MS : BUSY_MS,
   );
   const { send, isSending, error: refused } = useSend();
   if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
-  const { folder, database, schedule, files, running, failed } = data.backups;
+  const { folder, database, schedule, files, running, failed, copies } = data.backups;
   if (database !== null) return html`<${Elsewhere} database=${database} />`;
   const make = async (): Promise<void> => {
     const sent = await send<{ backups: BackupsView }>({
@@ -79,14 +82,28 @@ export function BackupList(): View {
     ${failed !== null && html`<${Notice} kind="bad">The backup that was requested <${Ago} at=${failed.startedAt} /> failed: <${Sentence} text=${failed.message} />.<//>`}
     ${
       files.length > 0 &&
-      html`<${Table} label="Backups" columns=${COLUMNS} items=${files.map((file) => ({ ...file, id: file.name }))} />`
+      html`<${Table} label="Backups" columns=${copies.target === null ? COLUMNS : [...COLUMNS, COPIED]} items=${files.map((file) => ({ ...file, id: file.name }))} />`
     }
-    <div class="settings"><${BackupSchedule} backups=${data.backups} onChange=${put} /></div>
+    <div class="settings setting-after"><${BackupSchedule} backups=${data.backups} onChange=${put} /><${BackupCopy} copies=${copies} onChange=${put} /></div>
     <section class="block setting-after" aria-label="Location and restore"><h2>Location and restore</h2>
-      <p class="quiet">In <code>${folder}</code> on the disk of the server. Copy them to another machine. <code>master.key</code> is not in a backup. Store it in another place. To restore a backup, stop the server and run:</p>
+      <p class="quiet">In <code>${folder}</code> on the disk of the server. ${copies.target === null ? "Copy them to another machine. " : ""}<code>master.key</code> is not in a backup. Store it in another place. To restore a backup, stop the server and run:</p>
       <${Command} text="relay restore ${newest === undefined ? "<file>" : `${folder}/${newest.name}`}" />
+      ${
+        copies.target !== null &&
+        html`<p class="quiet">To restore the newest copy, also on another machine, run this. The command asks for the keys of the bucket and for the passphrase:</p>
+          <${Command} text=${restoreCommand(copies)} />`
+      }
       <p class="quiet">The restore keeps the earlier files. To back up to another place while the server runs:</p>
       <${Command} text="relay backup /mnt/backup/relay.db" /></section>`;
+}
+
+function restoreCommand({ target, last }: BackupsView["copies"]): string {
+  if (target === null) return "";
+  const { endpoint, bucket, region, prefix } = target;
+  const folder = prefix === "" ? "" : `${prefix}/`;
+  const place = region === "us-east-1" ? "" : ` --region ${region}`;
+  const copy = last === null ? "<copy>" : `${last.name}.enc`;
+  return `relay restore s3://${bucket}/${folder}${copy} --endpoint ${endpoint}${place}`;
 }
 
 /** Explains backups with PostgreSQL, which has its own tools. */

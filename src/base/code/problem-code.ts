@@ -177,6 +177,13 @@ export const PROBLEMS = {
     todo: "Make a backup (`relay backup`). To make backups automatically, set their schedule (`relay backups schedule 1d`), or start the server with `relay serve --backup-every 1d`.",
     next: "The problem resolves when a new backup exists.",
   },
+  backup_copy_failed: {
+    kinds: ["problem"],
+    what: "The last copy of a backup to the S3 endpoint failed.",
+    why: "The endpoint did not answer, or it refused the keys, the bucket or the object.",
+    todo: "Read the reason, fix the endpoint or its settings, and test the connection in Settings › Backups (`relay backups copy --test`).",
+    next: "Relay retries within 15 minutes. The problem resolves when a copy succeeds.",
+  },
   codes_capped: {
     kinds: ["alert"],
     what: "The environment has reached its limit of sign-in codes or sign-ups. People who signed in recently can still sign in.",

@@ -4,6 +4,7 @@ import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { DAY_MS } from "../../base/limit.ts";
 import { oneOf, orNull, textOrNull, time } from "../../base/schema.ts";
 import type { EventTrigger } from "../../engine/event/event.ts";
+import type { CopyFailure } from "../../operator/backup/copy-state.ts";
 import { checkBackups } from "../../operator/doctor/setup-check.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import type { LiveRelays } from "../../rules/relay/live-relay.ts";
@@ -73,7 +74,7 @@ export type OverviewView = Static<typeof overviewView>;
 export interface OverviewContext extends AttentionContext {
   environment: Environment;
   /** The backups that the server must have; null: none. */
-  backups: { dataDir: string; backupEveryMs: number | null } | null;
+  backups: { dataDir: string; backupEveryMs: number | null; copyFailure: CopyFailure | null } | null;
   relays: LiveRelays;
 }
 
@@ -108,8 +109,17 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
 function itemsOfBackup({ environment, backups, clock }: OverviewContext): AttentionItem[] {
   if (backups === null || environment.name !== "production") return [];
   const { state, message } = checkBackups({ ...backups, clock }, false);
-  if (state === "ok") return [];
-  return [makeItem({ code: "backup_missing", target: "server", since: toIso(clock.now()), message })];
+  const items: AttentionItem[] = [];
+  if (state !== "ok")
+    items.push(makeItem({ code: "backup_missing", target: "server", since: toIso(clock.now()), message }));
+  const { copyFailure } = backups;
+  if (copyFailure !== null) {
+    const since = toIso(copyFailure.atMs);
+    items.push(
+      makeItem({ code: "backup_copy_failed", target: "server", since, message: copyFailure.message }),
+    );
+  }
+  return items;
 }
 
 interface RelayRow {

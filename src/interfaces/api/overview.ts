@@ -4,6 +4,7 @@ import { fields, readTime } from "../../base/schema.ts";
 import { environmentSummaryView, listEnvironmentSummaries } from "../../insight/overview/environment-list.ts";
 import { type OverviewContext, overviewView, showOverview } from "../../insight/overview/overview.ts";
 import { showUrlTimes, urlTimesView } from "../../insight/overview/url-time.ts";
+import { findFailure, listCopies } from "../../operator/backup/copy-state.ts";
 import { readBackupPlan } from "../../operator/backup/stored-schedule.ts";
 import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
@@ -13,8 +14,10 @@ import { environmentRoute, ownerRoute } from "../http/route.ts";
 async function backupsOf({ config, store }: HttpDeps): Promise<OverviewContext["backups"]> {
   const { dataDir, database, mode } = config;
   if (mode !== "server" || database !== null) return null;
-  const plan = await store.read((tx) => readBackupPlan(tx, config));
-  return { dataDir, backupEveryMs: plan?.everyMs ?? null };
+  return await store.read(async (tx) => {
+    const plan = await readBackupPlan(tx, config);
+    return { dataDir, backupEveryMs: plan?.everyMs ?? null, copyFailure: findFailure(await listCopies(tx)) };
+  });
 }
 
 export const overviewRoutes = [

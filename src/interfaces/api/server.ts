@@ -1,14 +1,22 @@
 /** The server, for its owners: its configuration and how to change it, the limits in force, and its backups. */
 import { type Static, Type } from "typebox";
-import { toIso } from "../../base/clock.ts";
+import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { sayHowElse } from "../../base/database-url.ts";
 import { DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../base/limit.ts";
 import { LIMIT_WORDS } from "../../base/limit-text.ts";
 import { readPageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { VERSION } from "../../base/release/change.ts";
-import { fields, oneOf, orNull, pageOf, pageQuery, time } from "../../base/schema.ts";
-import { backupFolder, listBackups } from "../../operator/backup/backup.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "../../base/schema.ts";
+import { BackupRefused, backupFolder, listBackups } from "../../operator/backup/backup.ts";
+import { copyStateView, listCopies, viewCopyState } from "../../operator/backup/copy-state.ts";
+import {
+  changeCopyTarget,
+  copyTargetInput,
+  copyTargetView,
+  removeCopyTarget,
+  viewCopyTarget,
+} from "../../operator/backup/copy-target.ts";
 import {
   changeStoredSchedule,
   readBackupPlan,
@@ -16,6 +24,7 @@ import {
 } from "../../operator/backup/stored-schedule.ts";
 import { listEnvironments } from "../../platform/account/environment.ts";
 import { auditFilter, auditView, listAudit, SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
+import { parseAllowList } from "../../platform/outbound/address.ts";
 import { readPage } from "../../store/index-scan.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { ownerRoute } from "../http/route.ts";
@@ -88,18 +97,33 @@ const backupsView = Type.Object({
   schedule: orNull(Type.Object({ everyHours: Type.Number(), keep: Type.Integer() })),
   /** True if `--backup-every` decides the schedule, so that it cannot be changed here. */
   scheduleGiven: Type.Boolean(),
-  /** The newest files of the folder, newest first, at most MAX_LISTED. */
-  files: Type.Array(Type.Object({ name: Type.String(), at: time, bytes: Type.Integer() })),
+  /** The newest files of the folder, newest first, at most MAX_LISTED; `copiedAt` is null without a copy at the S3 endpoint. */
+  files: Type.Array(
+    Type.Object({ name: Type.String(), at: time, bytes: Type.Integer(), copiedAt: timeOrNull }),
+  ),
   /** The backup that an owner requested and that is in progress. */
   running: orNull(askedBackup),
   /** The failure of the last backup that an owner requested. Null if it succeeded, or if none was requested since the start. */
   failed: orNull(Type.Object({ ...askedBackup.properties, message: Type.String() })),
+  copies: Type.Object({
+    /** The S3 endpoint that backups are copied to, without its secrets; null if none is set. */
+    target: orNull(copyTargetView),
+    /** The copy that is in progress. */
+    running: orNull(Type.Object({ name: Type.String(), startedAt: time })),
+    ...copyStateView.properties,
+  }),
 });
 export type BackupsView = Static<typeof backupsView>;
 
-async function viewBackups({ config, manualBackup, store }: HttpDeps): Promise<BackupsView> {
+async function viewBackups({ config, manualBackup, backupCopies, store }: HttpDeps): Promise<BackupsView> {
   const { dataDir, database } = config;
-  const plan = database === null ? await store.read((tx) => readBackupPlan(tx, config)) : null;
+  const { plan, target, copies } = await store.read(async (tx) => ({
+    plan: database === null ? await readBackupPlan(tx, config) : null,
+    target: await viewCopyTarget(tx),
+    copies: await listCopies(tx),
+  }));
+  const copiedAt = new Map(copies.map((one) => [one.name, one.copiedAt]));
+  const copying = backupCopies.running;
   const { running, failed } = manualBackup.state;
   return {
     folder: backupFolder(dataDir),
@@ -109,9 +133,19 @@ async function viewBackups({ config, manualBackup, store }: HttpDeps): Promise<B
     files: listBackups(dataDir)
       .filter(({ name }) => name !== running?.name)
       .slice(0, MAX_LISTED)
-      .map(({ name, atMs, bytes }) => ({ name, at: toIso(Math.round(atMs)), bytes })),
+      .map(({ name, atMs, bytes }) => ({
+        name,
+        at: toIso(Math.round(atMs)),
+        bytes,
+        copiedAt: toIsoOrNull(copiedAt.get(name) ?? null),
+      })),
     running: running === null ? null : { ...running, startedAt: toIso(running.startedAt) },
     failed: failed === null ? null : { ...failed, startedAt: toIso(failed.startedAt) },
+    copies: {
+      target,
+      running: copying === null ? null : { ...copying, startedAt: toIso(copying.startedAt) },
+      ...viewCopyState(copies),
+    },
   };
 }
 
@@ -208,6 +242,47 @@ export const serverRoutes = [
           }),
         );
       return { backups: await viewBackups(deps) };
+    },
+  }),
+  ownerRoute({
+    method: "PUT",
+    path: "/api/backups/copies",
+    summary:
+      "Sets the S3 endpoint, to which the server copies each new backup, encrypted with the passphrase. Secrets are never shown again.",
+    body: copyTargetInput,
+    answer: Type.Object({ backups: backupsView }),
+    async handle({ deps, owner, nowMs, body }) {
+      const { config, store, sealer } = deps;
+      if (config.database !== null) throw new Refusal("backup_refused", sayHowElse(config.database));
+      const allow = parseAllowList(config.allowPrivate);
+      const change = { nowMs, by: `owner:${owner.email}`, sealer, allow };
+      await store.write("dashboard", (tx) => changeCopyTarget(tx, change, body));
+      return { backups: await viewBackups(deps) };
+    },
+  }),
+  ownerRoute({
+    method: "DELETE",
+    path: "/api/backups/copies",
+    summary: "Removes the S3 endpoint and its secrets. The copies in the bucket stay.",
+    answer: Type.Object({ backups: backupsView }),
+    async handle({ deps, owner, nowMs }) {
+      const change = { nowMs, by: `owner:${owner.email}` };
+      await deps.store.write("dashboard", (tx) => removeCopyTarget(tx, change));
+      return { backups: await viewBackups(deps) };
+    },
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/backups/copies/test",
+    summary: "Tests the S3 endpoint: writes, reads, lists and deletes a small object.",
+    answer: null,
+    async handle({ deps }) {
+      try {
+        await deps.backupCopies.test();
+      } catch (error) {
+        if (error instanceof BackupRefused) throw new Refusal("backup_refused", error.message);
+        throw error;
+      }
     },
   }),
   ownerRoute({

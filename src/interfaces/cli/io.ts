@@ -77,6 +77,8 @@ export interface World {
   confirm(question: string): Promise<boolean>;
   /** Asks as `confirm` does, even if standard input is a file. Resolves to null if there is no terminal. */
   confirmAside(question: string): Promise<boolean | null>;
+  /** Asks for a secret without showing it. Resolves to null if standard input is no terminal, or without an answer. */
+  askSecret(question: string): Promise<string | null>;
   /** True if standard error is a terminal, so the user sees messages at once. */
   watched: boolean;
   /** The time to wait for a server, if it is shorter than usual. */
@@ -142,6 +144,7 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
     readInputBytes: () => Bun.stdin.bytes(),
     confirm,
     confirmAside,
+    askSecret,
     watched: process.stderr.isTTY === true && process.env.TERM !== "dumb",
     inputLines: () => createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY }),
     untilStopped: (over) => {
@@ -226,6 +229,41 @@ async function confirmAside(question: string): Promise<boolean | null> {
   } finally {
     closeSync(terminal);
   }
+}
+
+/** Reads one line of the terminal in raw mode, which shows nothing. */
+async function askSecret(question: string): Promise<string | null> {
+  const { stdin } = process;
+  if (stdin.isTTY !== true) return null;
+  writeSync(process.stderr.fd, `${showControls(question)}: `);
+  stdin.setRawMode(true);
+  try {
+    return await readRawLine(stdin);
+  } finally {
+    stdin.setRawMode(false);
+    stdin.pause();
+    writeSync(process.stderr.fd, "\n");
+  }
+}
+
+/** Resolves to null for an empty line, and after Ctrl+C or Ctrl+D. */
+function readRawLine(stdin: NodeJS.ReadStream): Promise<string | null> {
+  return new Promise((resolve) => {
+    let line = "";
+    const finish = (answer: string | null): void => {
+      stdin.off("data", onData);
+      resolve(answer);
+    };
+    const onData = (data: Buffer): void => {
+      for (const char of data.toString("utf8")) {
+        if (char === "\r" || char === "\n") finish(line === "" ? null : line);
+        if (char === "\u0003" || char === "\u0004") finish(null);
+        line = char === "\u007f" || char === "\b" ? line.slice(0, -1) : line + char;
+      }
+    };
+    stdin.on("data", onData);
+    stdin.resume();
+  });
 }
 
 const MAX_ANSWER_BYTES = 256;

@@ -55,6 +55,7 @@ import { relaysHistory, relaysRestore } from "./relays/versions.ts";
 import { adminCreate, adminList, adminRemove, adminReset, adminSignOut } from "./server/admin.ts";
 import { appsCreate, appsDelete, appsList, appsRename } from "./server/apps.ts";
 import { backup, restore } from "./server/backup.ts";
+import { backupsCopy, backupsList } from "./server/backup-copy.ts";
 import { backupsSchedule } from "./server/backup-schedule.ts";
 import { showConfig } from "./server/config.ts";
 import { dev } from "./server/dev.ts";
@@ -213,6 +214,8 @@ export const GROUPS: readonly Group[] = [
           adminAudit,
           adminSignOut,
           adminRemove,
+          backupsList,
+          backupsCopy,
           backupsSchedule,
         ],
       },

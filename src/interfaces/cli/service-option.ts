@@ -76,7 +76,7 @@ export const ALLOW_PRIVATE: Option = {
   list: true,
   env: "RELAY_ALLOW_PRIVATE",
   otherwise: "none",
-  help: "private hosts or ranges that call_url and mail can reach",
+  help: "private hosts or ranges for call_url, mail and copies",
 };
 
 export const PORT: Option = {

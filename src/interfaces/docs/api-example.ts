@@ -107,6 +107,19 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "POST /api/apps": { body: { id: "second", name: "Second shop" } },
   "DELETE /api/apps/:appId": { params: { appId: "second" }, body: { confirm: "second" } },
   "PATCH /api/apps/:appId": { body: { name: "My shop" } },
+  "PUT /api/backups/copies": {
+    body: {
+      endpoint: "https://s3.example.com",
+      bucket: "my-backups",
+      region: "eu-central-1",
+      prefix: "relay",
+      accessKeyId: "AKIAEXAMPLE",
+      secretAccessKey: "a secret access key",
+      passphrase: "correct horse battery staple",
+      keep: 30,
+    },
+  },
+  "POST /api/backups/copies/test": { status: 409, note: "The endpoint was removed before." },
   "PUT /api/backups/schedule": { body: { everyHours: 24, keep: 7 } },
   "GET /api/key": { headers: ['-H "Authorization: Bearer $KEY"'] },
   "DELETE /api/key": {

@@ -6,6 +6,7 @@ import type { Log } from "../../base/log.ts";
 import type { Metrics } from "../../engine/metrics/metrics.ts";
 import type { Receiver } from "../../engine/receiver/receive.ts";
 import type { Scheduler } from "../../engine/schedule/schedule.ts";
+import type { BackupCopies } from "../../operator/backup/backup-copies.ts";
 import type { ManualBackup } from "../../operator/backup/manual-backup.ts";
 import type { ApprovalTracker } from "../../operator/sync/approval-tracker.ts";
 import type { ProjectFolder } from "../../operator/sync/local-sync.ts";
@@ -60,6 +61,8 @@ export interface HttpDeps {
   projectFolder: ProjectFolder | null;
   /** Runs backups that an owner requests. */
   manualBackup: ManualBackup;
+  /** Copies backups to the S3 endpoint. */
+  backupCopies: BackupCopies;
   /** Returns the documentation. It is created at the first call. */
   readManual(): Promise<Docs>;
   /** The public origin without a trailing slash: the configured one, or the host and port of the service. */

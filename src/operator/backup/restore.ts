@@ -25,8 +25,10 @@ const HOLD_AFTER_RESTORE_MS = 1_500;
 const UNCOPYABLE: ReadonlySet<DatabaseRefusal> = new Set(["damaged", "newer", "foreign"]);
 
 export interface RestoreRequest {
-  /** The backup. */
+  /** The backup: its file, or its URL if `download` is given. */
   file: string;
+  /** Writes the backup into this new file, in the locked data directory. */
+  download?: (file: string) => Promise<void>;
   dataDir: string;
   /** A file with its master key, or null. */
   keyFile: string | null;
@@ -51,15 +53,14 @@ interface Restored {
 
 /** Restores the backup. Throws BackupRefused, DatabaseRefused or DataDirectoryTaken, and then the directory is unchanged. */
 export async function restoreBackup(request: RestoreRequest): Promise<Restored> {
-  const { file, dataDir, clock } = request;
-  await checkDatabase(file);
-  requireSeparateFile(file, databaseFile(dataDir));
+  const { file, dataDir, clock, download } = request;
+  if (download === undefined) await requireBackup(file, dataDir);
   const lockFiles = listLockFiles(dataDir).filter((path) => !existsSync(path));
   const firstNew = mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDirectory(dataDir, "relay restore", clock.now());
   try {
     removePartialFiles(dataDir);
-    return await restoreLocked(request);
+    return download === undefined ? await restoreLocked(request) : await restoreDownload(request, download);
   } catch (error) {
     lock.release();
     for (const path of lockFiles) rmSync(path, { force: true });
@@ -78,6 +79,32 @@ function removeEmptyFolders(folder: string, first: string): void {
     return;
   }
   if (resolve(folder) !== resolve(first)) removeEmptyFolders(dirname(folder), first);
+}
+
+async function requireBackup(file: string, dataDir: string): Promise<void> {
+  await checkDatabase(file);
+  requireSeparateFile(file, databaseFile(dataDir));
+}
+
+/** Restores from a downloaded file, and removes it. */
+async function restoreDownload(
+  request: RestoreRequest,
+  download: (file: string) => Promise<void>,
+): Promise<Restored> {
+  const { file: url, dataDir } = request;
+  const file = partOf(databaseFile(dataDir));
+  try {
+    await download(file);
+    await checkDatabase(file);
+    return await restoreLocked({ ...request, file });
+  } catch (error) {
+    // The sentence names the copy, because the file is gone.
+    if (error instanceof DatabaseRefused)
+      throw new DatabaseRefused(error.reason, error.message.replaceAll(file, url));
+    throw error;
+  } finally {
+    rmSync(file, { force: true });
+  }
 }
 
 async function restoreLocked(request: RestoreRequest): Promise<Restored> {

@@ -133,19 +133,27 @@ export interface BackupProcess {
 
 export type StartBackup = (file: string) => BackupProcess;
 
-/** Starts `relay backup <file>` on the data directory with the lowest processor priority. `command` is how to call this program. */
+/** Starts `relay backup <file>` on the data directory. `command` is how to call this program. */
 export function makeBackupStarter(dataDir: string, command: readonly string[] = ownCommand()): StartBackup {
   return (file) => {
     const { RELAY_MASTER_KEY: _key, RELAY_DATABASE: _database, ...env } = process.env;
-    const child = Bun.spawn([...command, "backup", file, "--data-dir", dataDir, "--json"], {
-      stdin: "ignore",
-      stdout: "ignore",
-      stderr: "pipe",
-      env,
-    });
-    lowerPriority(child.pid);
-    return { done: waitForExit(child), stop: () => child.kill() };
+    return startProcess([...command, "backup", file, "--data-dir", dataDir, "--json"], env);
   };
+}
+
+/** Starts a command with the lowest processor priority. */
+export function startProcess(
+  command: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): BackupProcess {
+  const child = Bun.spawn([...command], {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+    env: { ...env },
+  });
+  lowerPriority(child.pid);
+  return { done: waitForExit(child), stop: () => child.kill() };
 }
 
 async function waitForExit(child: Bun.Subprocess<"ignore", "ignore", "pipe">): Promise<void> {

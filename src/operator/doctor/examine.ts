@@ -23,6 +23,8 @@ import {
   readSchemaVersion,
 } from "../../store/sqlite/database-file.ts";
 import { listTableFaults } from "../../store/sqlite/migrate.ts";
+import { findFailure, listCopies } from "../backup/copy-state.ts";
+import { findCopyTarget } from "../backup/copy-target.ts";
 import { readBackupPlan } from "../backup/stored-schedule.ts";
 import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pass, warn } from "./finding.ts";
 import { checkServer } from "./server-check.ts";
@@ -108,11 +110,28 @@ async function checkDatabaseFile(target: DoctorTarget): Promise<CheckedDatabase>
     if (schema !== SCHEMA_VERSION || tables.state === "fail") return { findings, local, storedEveryMs };
     local = await isLocal(database);
     storedEveryMs = (await readBackupPlan(database, { backup: null }))?.everyMs ?? null;
-    for (const check of ROW_CHECKS) findings.push(await check(database, target));
+    for (const check of [...ROW_CHECKS, checkCopies]) findings.push(await check(database, target));
   } catch (error) {
     findings.push(fail("database", `It cannot be read: ${(error as Error).message}.`, RESTORE));
   }
   return { findings, local, storedEveryMs };
+}
+
+async function checkCopies(tx: Reader, { clock }: DoctorTarget): Promise<Finding> {
+  const place = await findCopyTarget(tx);
+  if (place === null) return pass("backup copies", "No S3 endpoint is set in Settings › Backups.");
+  const rows = await listCopies(tx);
+  const failure = findFailure(rows);
+  if (failure !== null)
+    return warn(
+      "backup copies",
+      `The last copy failed: ${failure.message}`,
+      "fix the endpoint or its settings in Settings › Backups, and test them with relay backups copy --test",
+    );
+  const copiedAt = rows[0]?.copiedAt ?? null;
+  if (copiedAt === null) return pass("backup copies", `No backup was copied to ${place.endpoint} yet.`);
+  const age = formatDuration(clock.now() - copiedAt);
+  return pass("backup copies", `The newest copy at ${place.endpoint} is ${age} old.`);
 }
 
 const RESTORE = "stop the server and restore a backup with relay restore <file>";

@@ -86,6 +86,8 @@ export const AUDIT_ACTIONS = {
   "session.ended": "A session was ended.",
   "backup.started": "A backup was requested.",
   "backup.scheduled": "The schedule of automatic backups was changed.",
+  "backup.target_set": "The S3 endpoint for copies of backups was set; the row does not contain its secrets.",
+  "backup.target_removed": "The S3 endpoint for copies of backups was removed.",
 } as const satisfies Record<string, string>;
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS;

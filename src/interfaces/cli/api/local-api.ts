@@ -122,6 +122,7 @@ const SERVICE_PARTS = [
   "metrics",
   "liveChanges",
   "manualBackup",
+  "backupCopies",
   "leases",
   "approvals",
   "personSignin",

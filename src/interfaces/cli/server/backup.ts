@@ -6,15 +6,16 @@
 import { type DatabaseUrl, sayHowBack, sayHowElse } from "../../../base/database-url.ts";
 import { writeJson } from "../../../base/json.ts";
 import { BackupRefused, makeBackup } from "../../../operator/backup/backup.ts";
-import { restoreBackup } from "../../../operator/backup/restore.ts";
+import { type RestoreRequest, restoreBackup } from "../../../operator/backup/restore.ts";
 import type { CopyStep } from "../../../store/sqlite/database-copy.ts";
 import { DatabaseRefused } from "../../../store/sqlite/database-file.ts";
-import { type Command, CommandFailure, type Input } from "../command.ts";
+import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
 import { DATA, readDatabase, readDataDir, underCwd } from "../service-option.ts";
 import { count } from "../sync/plan-lines.ts";
 import { CopyProgress } from "../terminal/progress.ts";
+import { COPY_OPTIONS, COPY_SECRETS, openCopyStore, readCopyUrl, readPassphrase } from "./copy-option.ts";
 
 /** Runs `work` and shows its progress. It turns a refusal into the command's error. */
 async function explained<Result>(
@@ -83,12 +84,25 @@ export const backup: Command = {
   },
 };
 
+/** Returns the file to restore, or the URL of a copy and its download. Asks for the secrets first, because the download runs in the locked directory. */
+async function readSource(input: Input, world: World): Promise<Pick<RestoreRequest, "file" | "download">> {
+  const text = input.first();
+  const url = readCopyUrl(text);
+  if (url === null) return { file: underCwd(text, world) };
+  if (url.key === "")
+    throw new UsageError(
+      `${text} names no object: relay backups list --remote shows the copies of a bucket.`,
+    );
+  const copies = await openCopyStore(input, world, url.bucket);
+  const passphrase = await readPassphrase(world);
+  return { file: text, download: (file) => copies.download(url.key, passphrase, file) };
+}
+
 export const restore: Command = {
   words: ["restore"],
   summary: "restore a backup into a stopped server",
-  details:
-    "The command saves the previous database in backups/. It refuses while a server uses the data directory. It also refuses a damaged file, a backup of a newer version, and a backup whose secrets the master key does not open.",
-  arguments: [{ name: "file", help: "the backup to restore", of: "file" }],
+  details: `The command saves the previous database in backups/. It refuses while a server uses the data directory. It also refuses a damaged file, a backup of a newer version, and a backup whose secrets the master key does not open. For an s3:// URL: ${COPY_SECRETS}`,
+  arguments: [{ name: "file", help: "the backup to restore: a file, or an s3:// URL of a copy", of: "file" }],
   options: [
     ...DATA,
     {
@@ -97,19 +111,20 @@ export const restore: Command = {
       help: "the master key of the backup, if the data directory has none",
       of: "file",
     },
+    ...COPY_OPTIONS,
     JSON_OUTPUT,
   ],
   examples: [
-    "relay restore /mnt/backup/relay.db",
     "relay restore relay.db --key relay.db.key --data-dir /var/lib/relay",
+    "relay restore s3://my-backups/relay/<copy> --endpoint https://s3.example.com",
   ],
   async run(input, world) {
     refuseShared(input, sayHowBack);
     const dataDir = readDataDir(input, world);
     const keyFile = input.text("key");
-    const done = await explained(world, (onStep) =>
+    const done = await explained(world, async (onStep) =>
       restoreBackup({
-        file: underCwd(input.first(), world),
+        ...(await readSource(input, world)),
         dataDir,
         keyFile: keyFile === null ? null : underCwd(keyFile, world),
         masterKey: world.env.RELAY_MASTER_KEY || null,

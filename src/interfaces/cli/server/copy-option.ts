@@ -1,0 +1,67 @@
+/** The options that name a bucket with encrypted copies, and the secrets that open it. Secrets come from variables or a prompt, never from arguments. */
+import { BackupRefused } from "../../../operator/backup/backup.ts";
+import { CopyStore } from "../../../operator/backup/copy-store.ts";
+import { readBucket, readEndpoint, readRegion } from "../../../operator/backup/copy-target.ts";
+import { type Input, type Option, UsageError } from "../command.ts";
+import type { World } from "../io.ts";
+
+const KEY_ID = "AWS_ACCESS_KEY_ID";
+const SECRET_KEY = "AWS_SECRET_ACCESS_KEY";
+const PASSPHRASE = "RELAY_BACKUP_PASSPHRASE";
+
+/** The options of the endpoint, for commands that take an s3:// URL. */
+export const COPY_OPTIONS: readonly Option[] = [
+  { name: "endpoint", value: "<url>", help: "the S3 endpoint of an s3:// URL" },
+  { name: "region", value: "<name>", otherwise: "us-east-1", help: "the region of the bucket" },
+];
+
+export const COPY_SECRETS = `Relay reads the keys of the bucket from ${KEY_ID} and ${SECRET_KEY}, and the passphrase from ${PASSPHRASE}. It asks for those that are not set.`;
+
+/** The bucket and the key of an s3:// URL. */
+interface CopyUrl {
+  bucket: string;
+  key: string;
+}
+
+/** Returns null for a text that is no s3:// URL. Throws UsageError for a URL without a bucket. */
+export function readCopyUrl(text: string): CopyUrl | null {
+  const [, bucket, key = ""] = /^s3:\/\/([^/]*)\/?(.*)$/.exec(text) ?? [];
+  if (bucket === undefined) return null;
+  if (bucket === "") throw new UsageError(`${text} names no bucket: write s3://bucket/key.`);
+  return { bucket: readBucket(bucket), key };
+}
+
+/** Opens the bucket. `prefix` limits a list. Throws UsageError for a missing endpoint, BackupRefused for missing keys. */
+export async function openCopyStore(
+  input: Input,
+  world: World,
+  bucket: string,
+  prefix = "",
+): Promise<CopyStore> {
+  const endpoint = input.text("endpoint");
+  if (endpoint === null)
+    throw new UsageError(
+      "An s3:// URL needs --endpoint, such as --endpoint https://s3.eu-central-1.amazonaws.com.",
+    );
+  return new CopyStore({
+    endpoint: readEndpoint(endpoint),
+    bucket,
+    region: readRegion(input.text("region") ?? undefined),
+    prefix,
+    accessKeyId: await readSecret(world, KEY_ID, "Access key ID"),
+    secretAccessKey: await readSecret(world, SECRET_KEY, "Secret access key"),
+  });
+}
+
+/** Returns the passphrase of the copies. Throws BackupRefused if there is none. */
+export async function readPassphrase(world: World): Promise<string> {
+  return await readSecret(world, PASSPHRASE, "Passphrase of the copies");
+}
+
+async function readSecret(world: World, variable: string, question: string): Promise<string> {
+  const given = world.env[variable]?.trim() || (await world.askSecret(question));
+  if (given !== null) return given;
+  throw new BackupRefused(
+    `${variable} is not set: set this variable, or run the command in a terminal, which asks.`,
+  );
+}
