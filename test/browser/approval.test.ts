@@ -153,8 +153,25 @@ test("the dashboard promotes development's state: a dry run, the approval page, 
   await page.goto(asked);
   await page.getByRole("heading", { name: "Change production of shop?" }).waitFor();
   expect(await text()).toContain("the definitions in development");
+  // The service makes the change, and its response is lost.
+  const once = { times: 1 };
+  await page.route(
+    /\/apply$/,
+    async (route) => {
+      await route.fetch();
+      await route.abort();
+    },
+    once,
+  );
+  const before = complaints.length;
   await page.getByRole("button", { name: "Approve and change production" }).click();
   await page.getByRole("heading", { name: "Production of shop was changed" }).waitFor();
+  await page.getByText("The response with the new production secrets was lost.").waitFor();
+  expect(complaints.splice(before).join("\n")).toContain("ERR_FAILED");
+  expect(await findBarriers(page)).toEqual([]);
+  await shoot(page, "approval-lost-secrets");
+  await page.getByRole("button", { name: "Show the secrets" }).click();
+  await page.locator('[data-secret="refunds: Receiver secret"]').waitFor();
   const secret = await page.locator('[data-secret="refunds: Receiver secret"]').innerText();
   expect(secret).toStartWith("whsec_");
   const lost = page.getByText("New production secrets were created and shown here once");

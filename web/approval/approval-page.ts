@@ -2,7 +2,7 @@
  * Page on which an owner sees exactly what a request would change in production, then approves or rejects it. It has no
  * navigation and looks unlike the dashboard. A change that was requested in the dashboard is carried out here too.
  */
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
 import type { PlanResult } from "../../src/operator/sync/plan-view.ts";
 import { sayCommit } from "../base/commit-words.ts";
@@ -64,11 +64,16 @@ function Asked({
     if (sent !== null && decision === "approve" && approval.isMine) await apply();
     reload();
   };
+  // The service applies once for each key, and returns the first response again for ten minutes.
+  const key = useRef<string | null>(null);
   const apply = async (): Promise<void> => {
-    const sent = await send<PlanResult>({ method: "POST", path: `${path}/apply` });
+    key.current ??= `dashboard-${crypto.getRandomValues(new Uint32Array(4)).join("")}`;
+    const body = { key: key.current };
+    const sent = await send<PlanResult>({ method: "POST", path: `${path}/apply`, body });
     if (sent !== null) setSecrets(sent.answer.secrets);
     reload();
   };
+  const hasLostSecrets = state === "done" && secrets.length === 0 && key.current !== null;
   return html`<${PageHead} title=${state === "expired" && approval.decidedBy !== null ? "Expired: the change was approved but not made in time" : TITLES[state](app)} back="Production relays" backTo=${pagePath({ app, environment: "production" }, "relays")} />
     <${State} approval=${approval} />
     ${
@@ -78,7 +83,7 @@ function Asked({
           html`<${SecretOnce} key=${relay} secrets=${secretsOf(made).map((one) => ({ ...one, label: `${relay}: ${one.label}` }))} />`,
       )}</section>`
     }
-    ${state === "done" && secrets.length === 0 && html`<${MadeSecrets} approval=${approval} />`}
+    ${state === "done" && secrets.length === 0 && html`<${MadeSecrets} approval=${approval} onAsk=${hasLostSecrets ? apply : null} />`}
     ${state === "done" && html`<${GoOn} approval=${approval} />`}
     <${Facts} approval=${approval} />
     ${
@@ -207,14 +212,25 @@ function Risks({ approval }: { approval: ApprovalView }): View {
 }
 
 /** Links the pages where secrets can be rotated. New secrets appear in one response only, which may have been lost. */
-function MadeSecrets({ approval }: { approval: ApprovalView }): View {
+function MadeSecrets({
+  approval,
+  onAsk,
+}: {
+  approval: ApprovalView;
+  /** Requests the response of the change again; null where this page did not make the change. */
+  onAsk: (() => void) | null;
+}): View {
   const { app, shown, isMine } = approval;
   const names = shown?.secretsOf ?? [];
   if (names.length === 0) return null;
   const place = { app, environment: "production" } as const;
-  return html`<${Notice} kind="warn">New production secrets were created and ${isMine ? "shown here once" : "sent once to the command, which writes them to .secrets.json next to its files"}. If a secret did not arrive, rotate it on the page of its relay: ${names.map(
+  const links = names.map(
     (name, at) => html`${at > 0 && ", "}<a key=${name} href=${pagePath(place, "relays", name)}>${name}</a>`,
-  )}.<//>`;
+  );
+  if (onAsk !== null)
+    return html`<${Notice} kind="warn">The response with the new production secrets was lost. Show them within ten minutes, or rotate each secret on the page of its relay: ${links}.
+      <p class="lost-secrets"><button type="button" onClick=${onAsk}>Show the secrets</button></p><//>`;
+  return html`<${Notice} kind="warn">New production secrets were created and ${isMine ? "shown here once" : "sent once to the command, which writes them to .secrets.json next to its files"}. If a secret did not arrive, rotate it on the page of its relay: ${links}.<//>`;
 }
 
 function NotCarried({ approval }: { approval: ApprovalView }): View {
