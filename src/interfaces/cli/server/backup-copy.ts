@@ -14,7 +14,7 @@ import { JSON_OUTPUT, openSealerHere, withStore } from "../data-directory.ts";
 import type { World } from "../io.ts";
 import { DATA, readDatabase, readDataDir } from "../service-option.ts";
 import { sayList } from "../terminal/terminal.ts";
-import { COPY_OPTIONS, COPY_SECRETS, openCopyStore, readCopyUrl } from "./copy-option.ts";
+import { COPY_OPTIONS, LIST_SECRETS, openCopyStore, readCopyUrl } from "./copy-option.ts";
 
 /** The time in which the endpoint must take a part of 8 MB. */
 const STALL_MS = 5 * MINUTE_MS;
@@ -22,7 +22,7 @@ const STALL_MS = 5 * MINUTE_MS;
 export const backupsList: Command = {
   words: ["backups", "list"],
   summary: "list backups and their copies",
-  details: `Without --remote, the command lists the backups of the data directory, and which of them were copied. With --remote it lists the copies in the bucket of Settings › Backups, or of the s3:// URL. ${COPY_SECRETS}`,
+  details: `Without --remote, the command lists the backups of the data directory, and which of them were copied. With --remote it lists the copies in the bucket of Settings › Backups, or of the s3:// URL. ${LIST_SECRETS}`,
   arguments: [{ name: "url", help: "a bucket and folder, such as s3://my-backups/relay", optional: true }],
   options: [{ name: "remote", help: "list the copies in the bucket" }, ...COPY_OPTIONS, JSON_OUTPUT, ...DATA],
   examples: [
@@ -91,7 +91,7 @@ export const backupsCopy: Command = {
   words: ["backups", "copy"],
   summary: "copy a backup to the S3 endpoint, encrypted",
   details:
-    "A server copies each new backup by itself. The command copies one at once, to the endpoint and with the passphrase of Settings › Backups, and removes the oldest copies.",
+    "A server copies each new backup automatically. The command copies one at once, to the endpoint and with the passphrase of Settings › Backups, and removes the oldest copies.",
   arguments: [
     { name: "name", help: "a backup of relay backups list; without it, the newest", optional: true },
   ],

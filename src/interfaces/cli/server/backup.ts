@@ -15,7 +15,7 @@ import type { World } from "../io.ts";
 import { DATA, readDatabase, readDataDir, underCwd } from "../service-option.ts";
 import { count } from "../sync/plan-lines.ts";
 import { CopyProgress } from "../terminal/progress.ts";
-import { COPY_OPTIONS, COPY_SECRETS, openCopyStore, readCopyUrl, readPassphrase } from "./copy-option.ts";
+import { COPY_OPTIONS, openCopyStore, RESTORE_SECRETS, readCopyUrl, readPassphrase } from "./copy-option.ts";
 
 /** Runs `work` and shows its progress. It turns a refusal into the command's error. */
 async function explained<Result>(
@@ -101,7 +101,7 @@ async function readSource(input: Input, world: World): Promise<Pick<RestoreReque
 export const restore: Command = {
   words: ["restore"],
   summary: "restore a backup into a stopped server",
-  details: `The command saves the previous database in backups/. It refuses while a server uses the data directory. It also refuses a damaged file, a backup of a newer version, and a backup whose secrets the master key does not open. For an s3:// URL: ${COPY_SECRETS}`,
+  details: `The command saves the previous database in backups/. It refuses while a server uses the data directory. It also refuses a damaged file, a backup of a newer version, and a backup whose secrets the master key does not open. ${RESTORE_SECRETS}`,
   arguments: [{ name: "file", help: "the backup to restore: a file, or an s3:// URL of a copy", of: "file" }],
   options: [
     ...DATA,

@@ -15,7 +15,8 @@ export const COPY_OPTIONS: readonly Option[] = [
   { name: "region", value: "<name>", otherwise: "us-east-1", help: "the region of the bucket" },
 ];
 
-export const COPY_SECRETS = `Relay reads the keys of the bucket from ${KEY_ID} and ${SECRET_KEY}, and the passphrase from ${PASSPHRASE}. It asks for those that are not set.`;
+export const LIST_SECRETS = `For an s3:// URL, Relay reads the keys of the bucket from ${KEY_ID} and ${SECRET_KEY}, and asks for those that are not set.`;
+export const RESTORE_SECRETS = `${LIST_SECRETS} It does the same for the passphrase (${PASSPHRASE}).`;
 
 /** The bucket and the key of an s3:// URL. */
 interface CopyUrl {
