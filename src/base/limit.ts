@@ -8,6 +8,8 @@ export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
 export const MAX_ACTIONS_PER_RELAY = 10;
+/** Relays that follow one receiver. */
+export const MAX_FOLLOWERS = 20;
 export const MAX_MAP_NAMES = 20;
 /** The most alternative texts of one name in `when`. */
 export const MAX_WHEN_VALUES = 20;

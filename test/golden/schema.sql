@@ -747,7 +747,7 @@ CREATE TABLE "recent_request" (
   -- The first event's, on a duplicate.
   event_id TEXT,
   -- How many calls it stands for.
-  count INTEGER NOT NULL DEFAULT 1, claimed TEXT,
+  count INTEGER NOT NULL DEFAULT 1, claimed TEXT, followers TEXT,
   PRIMARY KEY (environment_id, slot)
 ) WITHOUT ROWID;
 
@@ -983,7 +983,7 @@ CREATE TABLE relay (
   signing_secret_set_at INTEGER,
   active_since INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL, previous_secret_digest BLOB, refused_since INTEGER, refused_count INTEGER NOT NULL DEFAULT 0, refused_at INTEGER, accepted_at INTEGER, streaks TEXT, promoted_from TEXT, promoted_version INTEGER,
+  updated_at INTEGER NOT NULL, previous_secret_digest BLOB, refused_since INTEGER, refused_count INTEGER NOT NULL DEFAULT 0, refused_at INTEGER, accepted_at INTEGER, streaks TEXT, promoted_from TEXT, promoted_version INTEGER, source_name TEXT,
   UNIQUE (environment_id, name)
 );
 

@@ -52,6 +52,7 @@ const FLOWS: readonly string[] = [
   "rejected-delivery",
   "apply-key",
   "relay-case",
+  "followed-receiver",
 ];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */
@@ -72,6 +73,7 @@ const LONG_FLOWS: readonly string[] = [
   "hold-description",
   "skipped-run",
   "limit-usage",
+  "followed-receiver-path",
 ];
 
 const pathsOf = (rules: readonly string[], flows: readonly string[]): string[] => [

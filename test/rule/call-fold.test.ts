@@ -14,6 +14,7 @@ const CALL: RecentRequest = {
   source: "203.0.113.7",
   eventId: null,
   count: 1,
+  followers: null,
 };
 const later = (ms: number, change: Partial<RecentRequest> = {}): RecentRequest => ({ ...CALL, ...change, at: ms, firstAt: ms });
 

@@ -308,7 +308,7 @@ describe("every example is a valid definition", () => {
   test("the examples cover all kinds, types and schemes, including the senders that no recipe describes", () => {
     expect(TRIGGERS.map((one) => one.kind).sort()).toEqual(["data_change", "receiver", "schedule"]);
     const named = ["adyen", "box", "hubspot", "telnyx", "twitch", "zendesk"];
-    expect(SCHEMES.map((one) => one.name).sort()).toEqual([...named, "hooks", "processor", "shared_token", "signature"].sort());
+    expect(SCHEMES.map((one) => one.name).sort()).toEqual([...named, "hooks", "processor", "receiver", "shared_token", "signature"].sort());
     expect(ACTIONS.map((one) => one.type)).toEqual([
       "write_record",
       "grant_access",

@@ -10,6 +10,7 @@ const SCHEDULE = {
   name: "daily",
   state: "active",
   heldAt: null,
+  sourceName: null,
   signingSecret: null,
   definition: '{ "name": "daily", "trigger": { "kind": "schedule", "every": "1d" }, "actions": [] }',
 };

@@ -19,6 +19,7 @@ test("a recent request is stored for 30 days, and the ring continues after that"
     source: "203.0.113.7",
     eventId: null,
     count: 1,
+    followers: null,
     fold: null,
   });
   const nowMs = cared.clock.now();

@@ -5,7 +5,7 @@ import { signatureUse } from "../../src/engine/receiver/signature-memory.ts";
 
 const MARK = new Uint8Array([1, 2, 3]);
 const PREVIOUS = new Uint8Array([4, 5, 6]);
-const RELAY = { environmentId: 1, name: "orders", receiver: { secretMarks: { present: MARK, previous: PREVIOUS } } };
+const RELAY = { environmentId: 1, name: "orders", receiver: { source: null, secretMarks: { present: MARK, previous: PREVIOUS } } };
 const BODY = new TextEncoder().encode("{}");
 
 test("a signature with a timestamp is remembered longer than any tolerance after its timestamp", () => {

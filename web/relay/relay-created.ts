@@ -84,6 +84,10 @@ function nextSteps({ relay, receiverSecret }: SavedRelay, isKnownSender: boolean
   if (trigger === "data_change")
     return ["Write a record that matches. The event appears on the page of the relay."];
   if (isKnownSender) return [];
+  if (relay.follows !== undefined)
+    return [
+      `At the provider, also choose the event types of this relay for the webhook of ${relay.follows}.`,
+    ];
   const secret = receiverSecret === undefined ? "" : " and store the secret there";
   return [`At the provider, add a webhook with the receiver URL${secret}.`];
 }

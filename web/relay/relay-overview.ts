@@ -69,6 +69,17 @@ export function RelayOverview({
       </div>
       <div class="column-side">
         ${
+          relay.follows !== undefined &&
+          html`<section class="card" aria-label="Follows"><h2>Follows</h2>
+            <p><${RelayLink} place=${place} name=${relay.follows} /> verifies the requests of this relay. It has the receiver URL and the secret.</p></section>`
+        }
+        ${
+          relay.followers !== undefined &&
+          html`<section class="card" aria-label="Followers"><h2>Followers</h2>
+            <p>These relays get each request that this receiver verifies:</p>
+            <ul>${relay.followers.map((follower) => html`<li key=${follower}><${RelayLink} place=${place} name=${follower} /></li>`)}</ul></section>`
+        }
+        ${
           relay.receiverUrl !== undefined &&
           html`<section class="card" aria-label="Receiver URL"><h2>Receiver URL</h2><code class="wrap">
             ${relay.receiverUrl}</code><${CopyButton} text=${relay.receiverUrl} label="Copy receiver URL" />
@@ -82,6 +93,10 @@ export function RelayOverview({
           <p class="quiet">created <${Ago} at=${relay.createdAt} /></p></section>
       </div>
     </div>`;
+}
+
+function RelayLink({ place, name }: { place: Place; name: string }): View {
+  return html`<a href=${pagePath(place, "relays", name)}>${name}</a>`;
 }
 
 function RelayEvents({

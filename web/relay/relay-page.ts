@@ -95,8 +95,8 @@ const REJECTING: readonly string[] = [
 ];
 
 /** Returns the tabs. A relay without a secret has no tab for secrets, and one that rejected no request has none for missing events. */
-function tabsOf(place: Place, { name, trigger, signingSecret, problems }: Relay, asked: string): Tab[] {
-  const hasSecrets = trigger === "receiver" || signingSecret !== undefined;
+function tabsOf(place: Place, { name, receiverUrl, signingSecret, problems }: Relay, asked: string): Tab[] {
+  const hasSecrets = receiverUrl !== undefined || signingSecret !== undefined;
   const hasMissing = asked === "missing" || problems.some(({ code }) => REJECTING.includes(code));
   const tabs = [
     ["", "Overview"],

@@ -40,7 +40,7 @@ interface SecretsProps {
 
 export function RelaySecrets(props: SecretsProps): View {
   const { place, relay, query, onChanged } = props;
-  const isReceiver = relay.trigger === "receiver";
+  const isReceiver = relay.receiverUrl !== undefined;
   if (!isReceiver && relay.signingSecret === undefined) return null;
   const change = query.get("change") ?? "";
   const open = (dialog: "" | "paste" | "rotate" | "signing"): void => setQuery({ change: dialog });

@@ -38,7 +38,7 @@ export function RelayCalls({ place, name }: { place: Place; name: string }): Vie
         ? calls.error === null && html`<${Skeleton} rows=${2} />`
         : items.length === 0
           ? html`<p class="none">None. Every request became an event.</p>`
-          : html`<ul class="calls">${gatherLike(items).map((calls) => html`<${CallRow} key=${calls.at(-1)?.id} place=${place} calls=${calls} />`)}</ul>`
+          : html`<ul class="calls">${gatherLike(items).map((calls) => html`<${CallRow} key=${calls.at(-1)?.id} place=${place} calls=${calls} withRelay=${calls[0].relay !== name} />`)}</ul>`
     }
   </section>`;
 }

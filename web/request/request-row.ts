@@ -50,6 +50,7 @@ export function CallRow({
     } <span class="quiet">· ${calls.length > 1 ? "the last " : ""}from ${source}${isLong && html`, the first <${Ago} at=${since} />`}</span>
       ${withRelay && html` <${TryIt} place=${place} call=${newest} />`}
       ${calls.length > 1 && html` <button type="button" class="link" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Show as one" : "Show each"}</button>`}</p>
+    ${newest.followers !== undefined && html`<${FollowerOutcomes} place=${place} followers=${newest.followers} />`}
     ${
       isOpen &&
       html`<ol class="like-calls">${calls.map(
@@ -59,6 +60,27 @@ export function CallRow({
       )}</ol>`
     }
   </li>`;
+}
+
+/** Lists what each relay that follows the receiver did with the request. */
+function FollowerOutcomes({
+  place,
+  followers,
+}: {
+  place: Place;
+  followers: NonNullable<RecentRequest["followers"]>;
+}): View {
+  return html`<ul class="call-followers" aria-label="Followers">${followers.map(
+    ({
+      relay,
+      outcome,
+      cause,
+      eventId,
+    }) => html`<li key=${relay}><a href=${pagePath(place, "relays", relay)}>${relay}</a> <${StateMark} ...${MARKS[outcome]} />
+      <span class="quiet">· <${Sentence} text=${cause} />${
+        eventId !== null && html` <a href=${pagePath(place, "events", eventId)}>its event</a>`
+      }</span></li>`,
+  )}</ul>`;
 }
 
 /** Shows the type, the id and the state of a request's event. */

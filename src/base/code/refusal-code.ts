@@ -90,8 +90,13 @@ export const REFUSALS = {
   },
   relay_missing: {
     status: 400,
-    what: "A relay action or a `soldThrough` names a relay that does not exist in this environment.",
+    what: "A relay action, a `soldThrough` or the scheme `receiver` names a relay that does not exist in this environment or that cannot be followed.",
     todo: "Create that relay first, or name one that exists.",
+  },
+  receiver_followed: {
+    status: 409,
+    what: "Other relays follow this receiver, so it cannot be deleted or lose its scheme. `details.followers` has their names.",
+    todo: "Delete those relays first, or change their `trigger.verify`.",
   },
   name_taken: {
     status: 409,

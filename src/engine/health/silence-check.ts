@@ -109,7 +109,14 @@ export class SilenceCheck {
     const { store, clock, health } = this.#deps;
     const { receiver, local } = relay;
     const { stored, acceptedAt, refusedAt } = health.healthOf(relay.id);
-    if (receiver === null || local || acceptedAt !== null || refusedAt !== null || stored.uncalledTold)
+    if (
+      receiver === null ||
+      receiver.source !== null ||
+      local ||
+      acceptedAt !== null ||
+      refusedAt !== null ||
+      stored.uncalledTold
+    )
       return;
     const [madeAt, lastAt] = await store.read(async (tx) => [
       await findMadeAt(tx, relay.id),

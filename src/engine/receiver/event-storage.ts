@@ -42,17 +42,19 @@ interface StorageDeps {
 /** The event of a request, with its deduplication key. */
 export type ReceivedEvent = EventDraft & { dedupe: DedupeKey };
 
-/** A request to store. */
-export interface Draft {
+/** A request to store: an event of its relay, or one of each relay that takes it. All are stored in one transaction, or none. */
+interface Draft {
   appId: string;
-  event: ReceivedEvent;
+  events: readonly [ReceivedEvent, ...ReceivedEvent[]];
   once: SignatureUse | null;
   /** True if it holds a place in the app's minute. */
   counted: boolean;
 }
 
-/** The stored event or the first one with its key, an earlier use of its signature, or the refusal over the cap. */
-type Stored = { id: string; duplicate: boolean } | EarlierUse | Refusal;
+/** An event of the draft, or the first one with its key. */
+type StoredEvent = { id: string; duplicate: boolean };
+/** The events in the order of the draft, an earlier use of the signature, or the refusal over the cap. */
+type Stored = readonly StoredEvent[] | EarlierUse | Refusal;
 /** `no_place`: this node has no place of the minute left, and must draw places first. */
 type Answered = Stored | "no_place";
 
@@ -73,7 +75,7 @@ export class EventStorage {
     this.#limiter = new Limiter(clock, limits.verifiedEventsPerMinute, CAP_WINDOW_MS, sharing);
   }
 
-  /** Returns the event or the earlier one after its row is durable, an earlier use of the signature, or a refusal over the app's cap. */
+  /** Returns the events or the earlier ones after their rows are durable, an earlier use of the signature, or a refusal over the app's cap. */
   async store(draft: Draft): Promise<Stored> {
     try {
       return await this.#storeInPlace(draft);
@@ -94,31 +96,34 @@ export class EventStorage {
   }
 
   async #storeAll(tx: Writer, drafts: readonly Draft[]): Promise<Answered[]> {
-    const events = drafts.map(({ event }) => event);
-    const inline = this.#runner.startInline(tx, events);
+    const inline = this.#runner.startInline(tx, eventsOf(drafts));
     const inserter = new EventInserter(tx, {
       runInline: (event) => inline.run(event),
       enqueue: (event) => this.#runner.enqueue(event),
     });
     const stored: Answered[] = [];
     for (const draft of drafts) {
-      const { once, event } = draft;
+      const { once, events } = draft;
       const obstacle = this.#needsCheck(draft) ? await this.#findObstacle(tx, draft) : null;
       if (obstacle !== null) {
         stored.push(obstacle);
         continue;
       }
-      const one = await inserter.insert(event);
-      if (once !== null) await spendSignature(tx, once, one.id);
-      this.#count(draft, !one.duplicate);
-      stored.push(one);
+      const rows: StoredEvent[] = [];
+      for (const event of events) rows.push(await inserter.insert(event));
+      if (once !== null) await spendSignature(tx, once, rows[0]?.id ?? null);
+      this.#count(
+        draft,
+        rows.some(({ duplicate }) => !duplicate),
+      );
+      stored.push(rows);
     }
     await inline.finalize();
     return stored;
   }
 
   #prefetch(reader: PrefetchReader, drafts: readonly Draft[]): readonly Promise<unknown>[] {
-    const events = drafts.map(({ event }) => event);
+    const events = eventsOf(drafts);
     return [...EventInserter.prefetch(reader, events), ...this.#runner.prefetch(reader, events)];
   }
 
@@ -131,12 +136,18 @@ export class EventStorage {
    * Finds the answer for a request that cannot be stored: its signature was used before, or no place of the app's minute is left. Returns null if it
    * can be stored.
    */
-  async #findObstacle(tx: Writer, { once, counted, appId, event }: Draft): Promise<Answered | null> {
+  async #findObstacle(tx: Writer, { once, counted, appId, events }: Draft): Promise<Answered | null> {
     const earlier = once === null ? null : await findEarlierUse(tx, once);
     if (earlier !== null) return earlier;
     const resetAtMs = counted ? null : this.#limiter.fullUntil(appId);
     if (resetAtMs === null) return counted || this.#limiter.hasPlace(appId) ? null : "no_place";
-    return (await findDuplicate(tx, event.dedupe)) ?? rejectFullApp(this.#limiter.limit, resetAtMs);
+    const earlierEvents: StoredEvent[] = [];
+    for (const { dedupe } of events) {
+      const first = await findDuplicate(tx, dedupe);
+      if (first === null) return rejectFullApp(this.#limiter.limit, resetAtMs);
+      earlierEvents.push(first);
+    }
+    return earlierEvents;
   }
 
   /** Takes or returns the draft's place in the minute. The draft holds one place even if the store runs the work twice. */
@@ -145,4 +156,8 @@ export class EventStorage {
     if (!isEvent && draft.counted) this.#limiter.giveBack(draft.appId);
     draft.counted = isEvent;
   }
+}
+
+function eventsOf(drafts: readonly Draft[]): ReceivedEvent[] {
+  return drafts.flatMap(({ events }) => events);
 }

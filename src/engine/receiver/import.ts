@@ -287,8 +287,10 @@ async function enterOne(
   const shown = { ...NOTHING, line, key: hex(dedupe.hash), verified, unsigned };
   if (once !== null) {
     const earlier = (await findEarlierUse(tx, once)) ?? planned?.findUse(once) ?? null;
-    if (earlier?.sameBody === true) return { ...shown, outcome: "known", eventId: earlier.eventId };
-    if (earlier !== null) {
+    // The use is the source's. The follower's own keys decide if it has the event.
+    if (earlier?.sameBody === true && relay.receiver.source === null)
+      return { ...shown, outcome: "known", eventId: earlier.eventId };
+    if (earlier?.sameBody === false) {
       const message = "its signature was accepted once before, with another body, and counts once.";
       return { ...shown, outcome: "refused", code: "bad_signature", message };
     }
@@ -325,6 +327,6 @@ async function enterOne(
     nowMs,
     source: way,
   });
-  if (once !== null) await spendSignature(tx, once, id);
+  if (once !== null && relay.receiver.source === null) await spendSignature(tx, once, id);
   return { ...shown, outcome: "new", eventId: id };
 }

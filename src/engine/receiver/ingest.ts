@@ -17,7 +17,13 @@ import { CAP_WINDOW_MS, type RaisableLimits } from "../../base/limit.ts";
 import { drawPlaces } from "../../base/limit-window.ts";
 import { Limiter, type Places } from "../../base/limiter.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { type LiveHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
+import {
+  type LiveHandshake,
+  matchesWhen,
+  readEventId,
+  readMap,
+  type WhenMismatch,
+} from "../../rules/relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { ParsedBody, ReceivedRequest, Verified } from "../../rules/verify/contract.ts";
 import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../../rules/verify/handshake.ts";
@@ -25,17 +31,23 @@ import type { Store } from "../../store/port.ts";
 import { type EventDraft, keyOfBody, keyOfEventId, makeReceiverPayload } from "../event/insert.ts";
 import { findEventView } from "../event/view.ts";
 import type { Health } from "../health/health.ts";
-import { type Draft, type EventRunner, EventStorage, type ReceivedEvent } from "./event-storage.ts";
+import { type EventRunner, EventStorage, type ReceivedEvent } from "./event-storage.ts";
 import { rejectEventless, rejectHandshake, rejectReusedSignature } from "./rejection.ts";
-import { formatDuplicate, formatMismatch, formatMissingEventId } from "./request.ts";
+import { type FollowerOutcome, formatDuplicate, formatMismatch, formatMissingEventId } from "./request.ts";
 import type { RequestLog } from "./request-log.ts";
 import { DurableUses, type EarlierUse, type SignatureUse, signatureUse } from "./signature-memory.ts";
 
+/** `events`: one of each relay that took the request, where other relays follow the receiver. */
 export type ReceiverAnswer =
   | HandshakeAnswer
-  | { received: true; eventId: string }
-  | { received: true; duplicate: true; eventId: string | null }
+  | { received: true; eventId: string; events?: readonly RelayEvent[] }
+  | { received: true; duplicate: true; eventId: string | null; events?: readonly RelayEvent[] }
   | { received: true; ignored: "when" };
+
+interface RelayEvent {
+  relay: string;
+  eventId: string;
+}
 
 /** A request and the relay whose secret verified it. */
 export interface VerifiedRequest {
@@ -54,6 +66,13 @@ interface IngestionDeps {
   health: Health;
   /** Counts the request as an unverified one of the address. Returns the refusal for the caller. */
   refuseUnverified(source: string, refusal: Refusal): Promise<Refusal>;
+}
+
+/** A reading of a request by a relay: the mapped names, and why `when` ignores it. */
+interface Reading {
+  relay: ReceiverRelay;
+  mapped: JsonObject;
+  mismatch: WhenMismatch | null;
 }
 
 /** A verified request that `when` accepts. */
@@ -88,8 +107,12 @@ export class Ingestion {
     });
   }
 
-  /** Answers after the event row is durable; throws Refusal where there is none. */
-  async ingest({ relay, call, verdict }: VerifiedRequest, source: () => string): Promise<ReceiverAnswer> {
+  /** Answers after the event rows are durable; throws Refusal where there is none. `followers` follow the relay that verified the request. */
+  async ingest(
+    { relay, call, verdict }: VerifiedRequest,
+    followers: readonly ReceiverRelay[],
+    source: () => string,
+  ): Promise<ReceiverAnswer> {
     const { requestLog, health } = this.#deps;
     const { receiver } = relay;
     const { body } = call;
@@ -105,33 +128,69 @@ export class Ingestion {
       await this.#countEventless(relay);
       throw new Refusal("invalid_json", parsed.message);
     }
-    const mapped = readMap(receiver.map, parsed);
-    const mismatch = matchesWhen(receiver.when, mapped);
-    if (mismatch !== null) {
-      await this.#countEventless(relay);
-      if (once !== null) await this.#uses.spendIgnored(once);
-      const cause = formatMismatch(mismatch);
-      const usual = health.recordIgnored(relay, cause);
-      requestLog.record(relay, { outcome: "ignored", code: "when", cause, source: source(), usual });
-      return { received: true, ignored: "when" };
-    }
-    health.recordMatch(relay);
-    const eventId = readEventId(mapped) ?? verdict.senderEventId;
-    const draft = this.#draft({ relay, body, parsed, mapped, eventId, once });
-    const stored = await this.#events.store(draft);
+    const readings = [relay, ...followers].map((one) => readRequest(one, parsed));
+    const matched = readings.filter(({ mismatch }) => mismatch === null);
+    const [first] = matched;
+    if (first === undefined) return await this.#answerIgnored(relay, readings, once, source());
+    this.#recordIgnored(readings);
+    for (const one of matched) health.recordMatch(one.relay);
+    const events = matched.map(({ relay: taker, mapped }) => {
+      const eventId = readEventId(mapped) ?? verdict.senderEventId;
+      return this.#makeEvent({ relay: taker, body, parsed, mapped, eventId, once });
+    }) as [ReceivedEvent, ...ReceivedEvent[]];
+    const stored = await this.#events.store({ appId: relay.appId, events, once, counted: false });
     if (stored instanceof Refusal) {
       health.recordCapped(relay);
       throw stored;
     }
     if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, source());
-    if (stored.duplicate) {
-      const cause = () => this.#explainDuplicate({ relay, call, verdict }, mapped, stored.id);
-      return this.#answerDuplicate(relay, cause, source(), stored.id);
+    const ids = stored.map(({ id }) => id);
+    const [eventId = ""] = ids;
+    const taken =
+      followers.length === 0
+        ? {}
+        : { events: matched.map(({ relay: { name } }, at) => ({ relay: name, eventId: ids[at] ?? "" })) };
+    if (stored.every(({ duplicate }) => duplicate)) {
+      const cause = () =>
+        this.#explainDuplicate({ relay: first.relay, call, verdict }, first.mapped, eventId);
+      const rest = readings
+        .filter((one) => one !== first)
+        .map((one) => listOther(one, ids[matched.indexOf(one)]));
+      return { ...(await this.#answerDuplicate(first.relay, cause, source(), eventId, rest)), ...taken };
     }
-    health.recordEvent(relay);
-    if (once !== null) this.#uses.remember(stored.id);
-    if (relay.waiting) requestLog.recordWaiting(relay, stored.id);
-    return { received: true, eventId: stored.id };
+    for (const [at, { duplicate, id }] of stored.entries()) {
+      const taker = matched[at]?.relay;
+      if (duplicate || taker === undefined) continue;
+      health.recordEvent(taker);
+      if (taker.waiting) requestLog.recordWaiting(taker, id);
+    }
+    if (once !== null) this.#uses.remember(eventId);
+    return { received: true, eventId, ...taken };
+  }
+
+  /** Answers a request that no relay takes. The log has it once, with what each follower did with it. */
+  async #answerIgnored(
+    relay: ReceiverRelay,
+    readings: readonly Reading[],
+    once: SignatureUse | null,
+    source: string,
+  ): Promise<ReceiverAnswer> {
+    await this.#countEventless(relay);
+    if (once !== null) await this.#uses.spendIgnored(once);
+    const [own, ...followers] = readings.map((reading) => listOther(reading));
+    const usual = this.#recordIgnored(readings);
+    const noted = { outcome: "ignored", code: "when", cause: own?.cause ?? "", source, usual } as const;
+    this.#deps.requestLog.record(relay, { ...noted, followers });
+    return { received: true, ignored: "when" };
+  }
+
+  /** Records what each relay ignored. Returns whether one of them takes other requests. */
+  #recordIgnored(readings: readonly Reading[]): boolean {
+    let usual = false;
+    for (const { relay, mismatch } of readings)
+      if (mismatch !== null)
+        usual = this.#deps.health.recordIgnored(relay, formatMismatch(mismatch)) || usual;
+    return usual;
   }
 
   /** Answers a verified request that is its sender's handshake, which makes no event. Returns null if it is none. */
@@ -161,10 +220,9 @@ export class Ingestion {
     this.#deps.requestLog.record(relay, { outcome: "answered", code: "handshake", cause, source });
   }
 
-  /** Makes the draft of the row. A body's deduplication key is for the current UTC day. */
-  #draft(call: MatchedRequest): Draft {
-    const { relay, body, parsed, mapped, eventId, once } = call;
-    const { environmentId, appId, id: relayId, key: relayKey, nameKey, name: relayName } = relay;
+  /** Makes the event of a relay. A body's deduplication key is for the current UTC day. */
+  #makeEvent({ relay, body, parsed, mapped, eventId }: MatchedRequest): ReceivedEvent {
+    const { environmentId, id: relayId, key: relayKey, nameKey, name: relayName } = relay;
     const nowMs = this.#deps.clock.now();
     const dedupe =
       eventId === null
@@ -173,7 +231,7 @@ export class Ingestion {
     const made = makeReceiverPayload(textOf(parsed), mapped);
     const unnamed = formatMissingEventId(relay, mapped, eventId);
     const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
-    const event: ReceivedEvent = {
+    return {
       environmentId,
       relayId,
       relayKey,
@@ -187,7 +245,6 @@ export class Ingestion {
       nowMs,
       dispatch: relay.waiting ? null : { relayName, payload: asStored(payload, parsed.value, mapped) },
     };
-    return { appId, event, once, counted: false };
   }
 
   async #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string): Promise<ReceiverAnswer> {
@@ -202,9 +259,10 @@ export class Ingestion {
     cause: () => Promise<string>,
     source: string,
     eventId: string | null,
-  ): Promise<ReceiverAnswer> {
+    followers: readonly FollowerOutcome[] = [],
+  ): Promise<{ received: true; duplicate: true; eventId: string | null }> {
     await this.#countEventless(relay);
-    const noted = { outcome: "duplicate", code: "duplicate", source, eventId } as const;
+    const noted = { outcome: "duplicate", code: "duplicate", source, eventId, followers } as const;
     this.#deps.requestLog.record(relay, { ...noted, cause: await cause() });
     return { received: true, duplicate: true, eventId };
   }
@@ -249,6 +307,18 @@ function asStored({ truncated }: EventDraft["payload"], event: Json, mapped: Jso
   if (truncated) return null;
   const isText = Object.values(mapped).every((value) => typeof value === "string");
   return { event, mapped: isText ? mapped : parseJson(writeJson(mapped)) };
+}
+
+function readRequest(relay: ReceiverRelay, parsed: MatchedRequest["parsed"]): Reading {
+  const mapped = readMap(relay.receiver.map, parsed);
+  return { relay, mapped, mismatch: matchesWhen(relay.receiver.when, mapped) };
+}
+
+/** Describes what a relay did with a request that created no event. `eventId`: the event that it received before. */
+function listOther({ relay, mismatch }: Reading, eventId: string | null = null): FollowerOutcome {
+  return mismatch === null
+    ? { relay: relay.name, outcome: "duplicate", cause: "it received this event before", eventId }
+    : { relay: relay.name, outcome: "ignored", cause: formatMismatch(mismatch), eventId: null };
 }
 
 /** Returns the event's text for the row: JSON as received, or a form's fields as JSON. */

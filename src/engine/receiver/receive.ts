@@ -127,8 +127,9 @@ export class Receiver {
   async receive(request: ReceiverRequest): Promise<ReceiverAnswer | Refusal> {
     let verified: VerifiedRequest | null = null;
     try {
-      const snapshot = this.#deps.relays.current();
-      const verifying = this.#verify(request, snapshot instanceof Snapshot ? snapshot : await snapshot);
+      const current = this.#deps.relays.current();
+      const snapshot = current instanceof Snapshot ? current : await current;
+      const verifying = this.#verify(request, snapshot);
       const result = verifying instanceof Promise ? await verifying : verifying;
       if (result instanceof Refusal) {
         this.#deps.metrics.recordRequest(result.code);
@@ -138,7 +139,7 @@ export class Receiver {
       const { relay, call } = verified;
       const strayedSince = this.#deps.health.recordVerified(relay, call.nowMs);
       if (strayedSince !== null) this.#requestLog.forgetLosses(relay, strayedSince, call.nowMs);
-      const answer = await this.#ingestion.ingest(verified, request.source);
+      const answer = await this.#ingestion.ingest(verified, snapshot.followersOf(relay.id), request.source);
       this.#deps.metrics.recordRequest(nameOutcome(answer));
       return answer;
     } catch (error) {

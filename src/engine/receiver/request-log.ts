@@ -18,7 +18,12 @@ import { RejectedTally } from "../event/rejected-count.ts";
 import type { LostEvent } from "./lost-event.ts";
 import { RejectionLedger, writeRejections } from "./rejected-delivery.ts";
 import type { Rejection } from "./rejection.ts";
-import { type ClaimedEvent, type RecentRequest, writeRecentRequests } from "./request.ts";
+import {
+  type ClaimedEvent,
+  type FollowerOutcome,
+  type RecentRequest,
+  writeRecentRequests,
+} from "./request.ts";
 import { type CoalescedRequest, PlainCauses, RequestCoalescer } from "./request-coalescing.ts";
 import { showUnknownName } from "./unknown-name.ts";
 import { findUnknownRequests, type UnknownRequest, writeUnknownRequests } from "./unknown-request.ts";
@@ -41,6 +46,8 @@ type LoggedRequest = Pick<RecentRequest, "outcome" | "code" | "cause" | "source"
   eventId?: string | null;
   /** True if the relay ignored it but acts on other requests. */
   usual?: boolean;
+  /** The result at each relay that follows it. */
+  followers?: readonly FollowerOutcome[];
 };
 
 interface RequestLogDeps {
@@ -171,11 +178,13 @@ export class RequestLog {
 
   #callOf(
     { environmentId, name: relayName }: LiveRelay,
-    { outcome, code, cause: told, source, eventId = null }: LoggedRequest,
+    { outcome, code, cause: told, source, eventId = null, followers = [] }: LoggedRequest,
   ): RecentRequest {
     const at = this.#deps.clock.now();
     const cause = cutToLine(told, MAX_CAUSE_CHARS);
-    return { environmentId, relayName, firstAt: at, at, outcome, code, cause, source, eventId, count: 1 };
+    const seen = { firstAt: at, at, count: 1 };
+    const shown = followers.length === 0 ? null : followers;
+    return { environmentId, relayName, ...seen, outcome, code, cause, source, eventId, followers: shown };
   }
 
   #add(relay: LiveRelay, call: RecentRequest, isCapped = false): void {

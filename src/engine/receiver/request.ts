@@ -48,6 +48,16 @@ function cutClaim(text: string | null): string | null {
   return text !== null && SHOWABLE.test(text) ? cutToLine(text, MAX_CLAIM_CHARS) || null : null;
 }
 
+/** The result of a request at a relay that follows its receiver. */
+const followerOutcome = Type.Object({
+  relay: Type.String(),
+  outcome: oneOf(["ignored", "duplicate"]),
+  cause: Type.String(),
+  /** The event that it received before; null for an ignored request. */
+  eventId: shownOrNull(Type.String()),
+});
+export type FollowerOutcome = Static<typeof followerOutcome>;
+
 const RECENT_REQUEST = defineTable({
   name: "recent_request",
   key: ["environmentId", "slot"],
@@ -74,6 +84,8 @@ const RECENT_REQUEST = defineTable({
     count: integer(),
     /** The id and type that the last rejected request claims; null where nothing was read. */
     claimed: orNull(json<ClaimedEvent>()),
+    /** The result at each follower; null: no relay follows the receiver. */
+    followers: orNull(json<readonly FollowerOutcome[]>()),
   },
 });
 
@@ -97,6 +109,8 @@ export const recentRequestView = Type.Object({
   claimed: shownOrNull(claimedEvent),
   /** The number of equal requests of one network that came one after another. */
   count: Type.Integer(),
+  /** The result at each relay that follows the receiver; absent if none follows it. */
+  followers: Type.Optional(Type.Array(followerOutcome)),
 });
 export type RecentRequestView = Static<typeof recentRequestView>;
 
@@ -194,12 +208,13 @@ export async function listRecentRequests(
 ): Promise<Page<RecentRequestView>> {
   checkCode(code);
   const rest = `WHERE environment_id = $environmentId AND ($after IS NULL OR (at, seq) < (SELECT at, seq FROM recent_request WHERE environment_id = $environmentId AND seq = $after))
-      AND ($relay IS NULL OR relay_name = $relay) AND ($outcome IS NULL OR outcome = $outcome) AND ($code IS NULL OR code = $code) AND ($since IS NULL OR at >= $since)
+      AND ($relay IS NULL OR relay_name = $relay OR instr(followers, $inFollowers) > 0) AND ($outcome IS NULL OR outcome = $outcome) AND ($code IS NULL OR code = $code) AND ($since IS NULL OR at >= $since)
     ORDER BY at DESC, seq DESC LIMIT $limit`;
   const rows = await RECENT_REQUEST.all(tx, rest, {
     environmentId,
     after: readSeq(request.after),
     relay: relay ?? null,
+    inFollowers: `"relay":${JSON.stringify(relay ?? null)},`,
     outcome: outcome ?? null,
     code: code ?? null,
     since: sinceMs ?? null,
@@ -226,8 +241,16 @@ export async function requireRecentRequest(
 }
 
 function viewCall(row: CallRow): RecentRequestView {
-  const { environmentId: _, slot: __, seq, at, firstAt, relayName, ...call } = row;
-  return { id: String(seq), at: toIso(at), firstAt: toIso(firstAt), relay: relayName, event: null, ...call };
+  const { environmentId: _, slot: __, seq, at, firstAt, relayName, followers, ...call } = row;
+  return {
+    id: String(seq),
+    at: toIso(at),
+    firstAt: toIso(firstAt),
+    relay: relayName,
+    event: null,
+    ...call,
+    ...(followers === null ? {} : { followers: [...followers] }),
+  };
 }
 
 /** Adds the first event of each duplicate. */

@@ -32,7 +32,7 @@ const SIGNATURE_MEMORY = defineTable({
 
 /** The parts of a relay that identify a signature. */
 type SigningRelay = Pick<ReceiverRelay, "environmentId" | "name"> & {
-  receiver: Pick<ReceiverRelay["receiver"], "secretMarks">;
+  receiver: Pick<ReceiverRelay["receiver"], "secretMarks" | "source">;
 };
 
 /** One use of a signature. */
@@ -45,7 +45,7 @@ export type EarlierUse = { sameBody: true; eventId: string | null } | { sameBody
  * the tolerance; null without a timestamp.
  */
 export function signatureUse(
-  { environmentId, name: relayName, receiver }: SigningRelay,
+  { environmentId, name, receiver }: SigningRelay,
   { onceText, expiresAtMs, byPrevious = false }: Pick<Verified, "onceText" | "expiresAtMs" | "byPrevious">,
   body: Uint8Array,
 ): SignatureUse | null {
@@ -54,7 +54,8 @@ export function signatureUse(
   const secret = until === null ? receiver.secretMarks[byPrevious ? "previous" : "present"] : null;
   return {
     environmentId,
-    relayName,
+    // A follower's request is the source's, whose signature counts once.
+    relayName: receiver.source?.name ?? name,
     signedTextHash: sha256(onceText),
     bodyHash: sha256(body),
     until,

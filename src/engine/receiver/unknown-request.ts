@@ -163,6 +163,7 @@ function addFormer(found: FoundCalls, call: UnknownRequest, former: readonly For
       source,
       eventId: null,
       count,
+      followers: null,
     });
   }
   found.told.push({ appId, name, cause: former[0]?.cause ?? "", calls: count });

@@ -6,9 +6,10 @@ import { type Static, Type } from "typebox";
 import { oneOf, orNull, textOrNull } from "../../base/schema.ts";
 import { readEvents } from "../../engine/event/list.ts";
 import type { Environment } from "../../platform/account/environment.ts";
-import type { RelayRow } from "../../rules/relay/relay.ts";
+import { findRelay, type RelayRow } from "../../rules/relay/relay.ts";
 import { listMissing, makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
 import { findSecretIssuer, secretNeedOf } from "../../rules/relay/relay-secret.ts";
+import { sourceNameOf, withScheme } from "../../rules/relay/source.ts";
 import type { Sender } from "../../rules/senders/sender.ts";
 import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
 import type { Reader, Store } from "../../store/port.ts";
@@ -70,17 +71,21 @@ export async function showChecklist(
   store: Store,
   environment: Environment,
   relay: RelayRow,
-  receiverUrl: string,
+  urlOf: (name: string) => string,
 ): Promise<ChecklistView> {
-  const { trigger } = relay.definition;
+  const sourceName = sourceNameOf(relay.definition);
+  const source =
+    sourceName === null ? null : await store.read((tx) => findRelay(tx, environment.id, sourceName));
+  const { trigger } = source === null ? relay.definition : withScheme(relay.definition, source.definition);
   const isReceiver = trigger.kind === "receiver";
+  const receiverUrl = urlOf(source?.name ?? relay.name);
   const sender = isReceiver ? await findSenderOf(trigger) : null;
-  const facts = await readFacts(store, environment, relay);
+  const facts = await readFacts(store, environment, relay, source ?? relay);
   const missing = await store.read((tx) =>
     listMissing(makeCatalogLookup(tx, environment.id), relay.definition),
   );
   const eventTypes = isReceiver ? listEventTypes(trigger, sender) : [];
-  const context = { environment, relay, sender, facts, receiverUrl, eventTypes };
+  const context = { environment, relay, source, sender, facts, receiverUrl, eventTypes };
   const steps = [
     ...listCatalogSteps(relay, missing),
     ...(isReceiver ? listReceiverSteps(context) : listOtherSteps(context)),
@@ -115,15 +120,16 @@ async function readFacts(
   store: Store,
   { id: environmentId, processorSecretSetAt }: Environment,
   relay: RelayRow,
+  verifying: RelayRow,
 ): Promise<Facts> {
   const filter = { relay: relay.name, sinceMs: relay.createdAt };
   const page = { limit: MAX_DONE, after: null };
   const newest = await readEvents(store, environmentId, filter, page);
   const dones = await readEvents(store, environmentId, { ...filter, state: "done" }, page);
   const isReal = ({ cameBy }: { cameBy?: string | null }): boolean => cameBy !== "test";
-  const setAt = (relay.secretKind === "processor" ? processorSecretSetAt : relay.secretSetAt) ?? 0;
+  const setAt = (verifying.secretKind === "processor" ? processorSecretSetAt : verifying.secretSetAt) ?? 0;
   const { acceptedAt, refusedAt, logged, passed, rejection } = await store.read((tx) =>
-    readRequests(tx, relay, setAt),
+    readRequests(tx, verifying, setAt),
   );
   const done = dones.items.some(isReal);
   const occurred = done || newest.items.some(isReal);
@@ -185,6 +191,8 @@ function listEventTypes(
 interface StepContext {
   environment: Environment;
   relay: RelayRow;
+  /** The receiver that the relay follows; null: it verifies its requests itself. */
+  source: RelayRow | null;
   sender: Sender | null;
   facts: Facts;
   receiverUrl: string;
@@ -209,8 +217,29 @@ function listCatalogSteps(
 }
 
 function listReceiverSteps(context: StepContext): Step[] {
-  const { relay, sender, facts, receiverUrl, eventTypes } = context;
+  const { relay, source, sender, facts, receiverUrl, eventTypes } = context;
   const at = sender === null ? "the sender" : sender.title;
+  const typeSteps: Step[] =
+    eventTypes.length === 0
+      ? []
+      : [
+          {
+            step: "event_types",
+            title: `Choose the event types at ${at}`,
+            done: facts.occurred,
+            todo: `Choose ${eventTypes.map(({ type }) => type).join(", ")}.`,
+          },
+        ];
+  if (source !== null)
+    return [
+      ...typeSteps,
+      {
+        step: "verified",
+        title: `The receiver ${source.name} verifies a request`,
+        done: facts.verified,
+        todo: `This relay follows ${source.name}. See what ${source.name} needs with relay relays checklist ${source.name}.`,
+      },
+    ];
   const steps: Step[] = [
     {
       step: "url",
@@ -219,15 +248,9 @@ function listReceiverSteps(context: StepContext): Step[] {
       todo: `${sender?.register ?? "Open the webhook settings of the sender and enter the receiver URL."} The URL is ${receiverUrl}`,
     },
   ];
-  if (eventTypes.length > 0)
-    steps.push({
-      step: "event_types",
-      title: `Choose the event types at ${at}`,
-      done: facts.occurred,
-      todo: `Choose ${eventTypes.map(({ type }) => type).join(", ")}.`,
-    });
   return [
     ...steps,
+    ...typeSteps,
     ...listSecretSteps(context, at),
     {
       step: "verified",

@@ -81,7 +81,7 @@ export async function showFunnel(
     return await countEvents(store, { environmentId, nameKey, relayId: relay.id, from, types });
   };
   const events = await countOnce({ store, clock }, `funnel ${relay.id} ${relay.version}`, count);
-  const calls = await store.read((tx) => readCalls(tx, environmentId, relay.name, sinceMs));
+  const calls = await store.read((tx) => readCalls(tx, environmentId, relay, sinceMs));
   const isReceiver = relay.definition.trigger.kind === "receiver";
   const before = isReceiver ? boxesOfCalls(relay, calls, events.all) : [boxOfEvents(relay, events.all)];
   const boxes = [...before, ...boxesOfEvents(relay, events, toIso(sinceMs))];
@@ -103,11 +103,37 @@ interface CallStop {
   cause: string;
 }
 
-/** Counts the requests that became no event by what stopped them, and finds since when the log has entries. */
-async function readCalls(tx: Reader, environmentId: number, relay: string, sinceMs: number) {
-  const stops = await tx.all<CallStop & { at: number }>(CALLS, { environmentId, relay, sinceMs });
+/**
+ * Counts the requests that became no event by what stopped them, and finds since when the log has entries. The requests of a follower are its
+ * source's. The log has only those that no relay took.
+ */
+async function readCalls(tx: Reader, environmentId: number, { name, sourceName }: RelayRow, sinceMs: number) {
+  const stops =
+    sourceName === null
+      ? await tx.all<CallStop & { at: number }>(CALLS, { environmentId, relay: name, sinceMs })
+      : await readFollowerCalls(tx, { environmentId, source: sourceName, follower: name, sinceMs });
   return { stops, keptSince: toIsoOrNull(await findKnownSince(tx, environmentId, sinceMs)) };
 }
+
+async function readFollowerCalls(
+  tx: Reader,
+  asked: { environmentId: number; source: string; follower: string; sinceMs: number },
+): Promise<CallStop[]> {
+  const rows = await tx.all<Omit<CallStop, "code">>(FOLLOWER_CALLS, asked);
+  const stops = new Map<string, CallStop>();
+  for (const { outcome, count, cause } of rows) {
+    const earlier = stops.get(outcome)?.count ?? 0;
+    const code = outcome === "ignored" ? "when" : "duplicate";
+    stops.set(outcome, { outcome, code, count: earlier + count, cause });
+  }
+  return [...stops.values()].toSorted((one, other) => other.count - one.count);
+}
+
+/** The last row of an outcome has the newest cause. */
+const FOLLOWER_CALLS = `SELECT follower.value ->> '$.outcome' AS outcome, recent_request.count AS count, follower.value ->> '$.cause' AS cause
+  FROM recent_request, json_each(recent_request.followers) AS follower
+  WHERE environment_id = $environmentId AND relay_name = $source AND at >= $sinceMs AND followers IS NOT NULL
+    AND follower.value ->> '$.relay' = $follower ORDER BY at`;
 
 /** The cause is the newest request's. */
 const CALLS = `SELECT outcome, code, sum(count) AS count, max(at) AS at, (
@@ -133,8 +159,10 @@ function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }
     boxes.push({ step, title, action: null, came, passed, waits: 0, waitsFor: null, stops: stopped });
     came = passed;
   };
-  add("calls", "Requests", []);
-  add("verified", "Verified", of("refused"));
+  if (relay.sourceName === null) {
+    add("calls", "Requests", []);
+    add("verified", "Verified", of("refused"));
+  } else add("verified", `Verified at ${relay.sourceName}`, []);
   add("when", "Matches when", of("ignored"));
   add("dedupe", "Not a duplicate", of("duplicate"));
   return boxes;
@@ -199,12 +227,14 @@ const many = (count: number, noun: string): string =>
 
 /** Formats the result: how many arrived and ended, and what stopped most of them. */
 function formatSummary(
-  { definition: { trigger }, state }: RelayRow,
+  { definition: { trigger }, state, sourceName }: RelayRow,
   boxes: readonly BoxView[],
   { done, warned }: EventEnds,
 ): string {
   const noun = { receiver: "request", schedule: "tick", data_change: "change" }[trigger.kind];
   const came = boxes[0]?.came ?? 0;
+  if (came === 0 && sourceName !== null)
+    return `No request for this relay arrived in the last 24 hours. It follows ${sourceName}: see relay relays funnel ${sourceName}.`;
   if (came === 0)
     return trigger.kind === "schedule" && state === "paused" ? NOTHING.paused : NOTHING[trigger.kind];
   const [worst] = boxes

@@ -97,6 +97,7 @@ async function simulateReuse(
     steps.stop("signature", "refuse", `The call is refused with ${code}. ${message}`, { code });
     return;
   }
+  if (relay.receiver.source !== null) return;
   const { eventId: first } = earlier;
   const then = first === null ? "when ignored it then" : `it is ${first}`;
   const message = `Its signature was accepted before, with the same body, and counts once (${then}): nothing would run.`;

@@ -246,7 +246,8 @@ async function listNotLive(
   for (const { name } of carried.slice(0, MAX_CHECKLISTS)) {
     const relay = await store.read((tx) => findRelay(tx, target.id, name));
     if (relay === null) continue;
-    const { left } = await showChecklist(store, target, relay, receiverUrl(baseUrl(), target.appId, name));
+    const urlOf = (of: string) => receiverUrl(baseUrl(), target.appId, of);
+    const { left } = await showChecklist(store, target, relay, urlOf);
     if (left > 0) names.push(name);
   }
   return names;

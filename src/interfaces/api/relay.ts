@@ -216,8 +216,8 @@ export const relayRoutes = [
     async handle({ deps, environment, params }) {
       await deps.writeRecentRequests();
       const relay = await deps.store.read((tx) => requireRelay(tx, environment.id, params.name));
-      const url = receiverUrl(deps.baseUrl(), environment.appId, relay.name);
-      return { checklist: await showChecklist(deps.store, environment, relay, url) };
+      const urlOf = (name: string) => receiverUrl(deps.baseUrl(), environment.appId, name);
+      return { checklist: await showChecklist(deps.store, environment, relay, urlOf) };
     },
   }),
   environmentRoute({

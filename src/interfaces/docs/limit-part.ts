@@ -24,6 +24,7 @@ type Told = Exclude<keyof typeof LIMITS, NotTold>;
 const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
   Definitions: {
     MAX_ACTIONS_PER_RELAY: "Actions of a relay.",
+    MAX_FOLLOWERS: "Relays that follow one receiver.",
     MAX_MAP_NAMES: "Names of a map.",
     MAX_WHEN_VALUES: "Texts of which one name in `when` takes any.",
     MIN_CREDITS: "The least that `grant_credits` adds.",

@@ -3,12 +3,14 @@
  * the definitions against the catalog and one another. With a broken catalog, no warning about its items is given.
  */
 import { basename, dirname } from "node:path";
-import type { Warning } from "../../base/refusal.ts";
+import type { Problem, Warning } from "../../base/refusal.ts";
 import { warnOwnHost } from "../../rules/relay/definition.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { listReferenceWarnings, startsOnCreated, writesTo } from "../../rules/relay/relay-problem.ts";
 import { type CatalogLookup, checkWrites, MAX_NAMED } from "../../rules/relay/relay-reference.ts";
 import { sellsOnCall } from "../../rules/relay/selling-overlap.ts";
+import { isSource, sourceNameOf, withScheme } from "../../rules/relay/source.ts";
+import { checkUnsignedRule, unsignedWarning } from "../../rules/relay/unsigned-rule.ts";
 import { parseSoldThrough } from "../../shop/selling/catalog-item.ts";
 import { type Catalog, catalogPath, EMPTY_CATALOG, isCatalogFile, readCatalogFile } from "./catalog-file.ts";
 import { listDefinitionFiles, readDefinitionFile, relayNameOf, relaysFolder } from "./definition-file.ts";
@@ -81,11 +83,39 @@ async function checkFile(path: string, set: FileSet, baseUrl: string): Promise<C
   const { definition, places } = file;
   const misfits = lookup === null ? [] : await listReferenceWarnings(lookup, definition);
   const problems = lookup === null ? [] : await checkWrites(lookup, definition);
+  const source = checkSource(definition, definitions);
   return {
     path,
-    problems: locateInFile(problems, places),
-    warnings: sortByPosition([...file.warnings, ...warnOwnHost(definition, baseUrl), ...misfits], places),
+    problems: locateInFile([...problems, ...source.problems], places),
+    warnings: sortByPosition(
+      [...file.warnings, ...warnOwnHost(definition, baseUrl), ...misfits, ...source.warnings],
+      places,
+    ),
   };
+}
+
+/** Checks a follower with the file of its source. A source without a file may exist in the environment. */
+function checkSource(
+  follower: Definition,
+  files: FileSet["definitions"],
+): { problems: Problem[]; warnings: Warning[] } {
+  const name = sourceNameOf(follower);
+  if (name === null) return { problems: [], warnings: [] };
+  const entry = [...files].find(([path]) => relayNameOf(path) === name);
+  const field = "trigger.verify.receiver";
+  if (entry === undefined) {
+    const message = `\`${field}\`: there is no relay named ${name} in these files; add relays/${name}.json (unless the environment has it), or this relay is not saved.`;
+    return { problems: [], warnings: [{ code: "reference_missing", field, message }] };
+  }
+  const [, file] = entry;
+  if (!file.ok) return { problems: [], warnings: [] };
+  if (!isSource(file.definition)) {
+    const message = `\`${field}\`: ${name} is no receiver with its own scheme, so no relay can follow it: name another one.`;
+    return { problems: [{ field, message }], warnings: [] };
+  }
+  const following = withScheme(follower, file.definition);
+  const optIn = unsignedWarning(following);
+  return { problems: checkUnsignedRule(following), warnings: optIn === null ? [] : [optIn] };
 }
 
 /** Sorts by the lines of the file. */

@@ -9,6 +9,7 @@ import { type Misfits, recheckRelay } from "../../rules/relay/catalog-edit.ts";
 import { listRelayRows, relayTarget } from "../../rules/relay/relay.ts";
 import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
 import { makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
+import { FOLLOWED_RECEIVER } from "../../rules/verify/followed-receiver.ts";
 import { definitionPath, listDefinitionFiles, relayNameOf } from "./definition-file.ts";
 import { type FileText, readFileText } from "./json-file.ts";
 import { LocalCatalog } from "./local-catalog.ts";
@@ -67,8 +68,12 @@ export class LocalFiles {
     else if (!found.has(path)) this.#catalog.clear();
     let relaysChanged = false;
     const secrets = (name: string) => this.#guardSecretFile<LocalSecrets>(this.#secrets.read(name), {});
-    for (const [at, read] of this.#withBroken(found, changed, catalogChanged))
+    for (const [at, read] of sortByScheme(this.#withBroken(found, changed, catalogChanged)))
       if (at !== path && (await this.#relays.apply(at, read, secrets))) relaysChanged = true;
+    // A saved relay may be the one that another follows.
+    if (relaysChanged)
+      for (const [at, read] of this.#listBroken(found))
+        if (await this.#relays.apply(at, read, secrets)) relaysChanged = true;
     const isFewer = this.#dropMissing(found);
     if (await this.#relays.writeBack(found)) relaysChanged = true;
     if (catalogChanged || relaysChanged || isFewer) await this.#catalog.applyOffers();
@@ -132,11 +137,12 @@ export class LocalFiles {
     catalogChanged: boolean,
   ): ReadonlyMap<string, FileText> {
     if (!catalogChanged && !this.#relays.takeRemoved()) return new Map(changed);
+    return new Map([...changed, ...this.#listBroken(found)]);
+  }
+
+  #listBroken(found: ReadonlyMap<string, FileText>): [string, FileText][] {
     const broken = this.#problems.list("definition_broken");
-    return new Map([
-      ...changed,
-      ...[...found].filter(([path]) => broken.has(relayTarget(relayNameOf(path)))),
-    ]);
+    return [...found].filter(([path]) => broken.has(relayTarget(relayNameOf(path))));
   }
 
   /** Clears the problems of missing files, also of files that made no relay. Returns whether a file is missing. */
@@ -183,6 +189,14 @@ export class LocalFiles {
       return otherwise;
     });
   }
+}
+
+const FOLLOWS = new RegExp(`"scheme"\\s*:\\s*"${FOLLOWED_RECEIVER}"`);
+
+/** Puts followers last, because the receiver that they follow must exist. */
+function sortByScheme(files: ReadonlyMap<string, FileText>): [string, FileText][] {
+  const follows = (read: FileText): number => Number("text" in read && FOLLOWS.test(read.text));
+  return [...files].toSorted(([, one], [, other]) => follows(one) - follows(other));
 }
 
 function isSame(last: FileText | undefined, now: FileText): boolean {

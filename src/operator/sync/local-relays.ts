@@ -5,6 +5,7 @@
  */
 import { existsSync } from "node:fs";
 import { parseJson, writeJson } from "../../base/json.ts";
+import { Refusal, type Warning } from "../../base/refusal.ts";
 import type { LocalSecrets } from "../../platform/secret/local-secrets.ts";
 import { listRelayRows, type RelayRow, relayOf, relayTarget } from "../../rules/relay/relay.ts";
 import { checkDefinitionFile, definitionPath, relayNameOf, relaysFolder } from "./definition-file.ts";
@@ -199,7 +200,7 @@ export class LocalRelays {
         if (existsSync(path)) continue;
         this.#missing.delete(name);
         this.#problems.clear("file_behind", relayTarget(name));
-        const warnings = await removeRelay(this.#deps, name);
+        const warnings = await this.#removeRelay(name);
         if (warnings === null) continue;
         removed = true;
         this.#removed = true;
@@ -213,6 +214,17 @@ export class LocalRelays {
       }
     }
     return removed;
+  }
+
+  /** Deletes the relay of a missing file. Returns null where it stays: the dashboard changed it, or other relays follow it. */
+  async #removeRelay(name: string): Promise<readonly Warning[] | null> {
+    try {
+      return await removeRelay(this.#deps, name);
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== "receiver_followed") throw error;
+      this.#deps.print(`relay ${name}: not deleted. ${error.message}`);
+      return null;
+    }
   }
 
   /**

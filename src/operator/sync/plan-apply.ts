@@ -23,6 +23,9 @@ import { addOptInWarning, listProductionWarnings } from "./production-warning.ts
 import { listRemovedFieldWarnings } from "./removed-field.ts";
 import { deleteSynced, matchesSynced, recordSynced, syncTarget } from "./synced.ts";
 
+/** The refusals that the save of another relay can resolve: what the relay sells or follows is missing, or another relay still follows it. */
+const WAITS_FOR_OTHERS: ReadonlySet<string> = new Set(["relay_missing", "receiver_followed"]);
+
 const FROM_SYNC = { kind: "file", synced: true } as const;
 
 /** Counts the changes of an environment. Throws `sync_capped` for too many. */
@@ -173,9 +176,10 @@ class PlanApplier {
     );
     const saved = new Set(saves.map(({ name }) => name));
     const before = isCatalogChange ? await readMisfits(this.#tx, edited.environmentId, saved) : null;
-    await this.#deleteRelays();
+    const followed = await this.#deleteRelays();
     if (catalog !== null) await this.#saveResources(listResources(catalog));
     await this.#saveRelays();
+    for (const entry of followed) await this.#guard(syncTarget(entry), () => this.#deleteRelay(entry));
     if (catalog !== null) await this.#saveItems(listOffers(catalog));
     await this.#collectReferenceWarnings();
     await this.#collectDeletionWarnings(edited.environmentId);
@@ -229,13 +233,16 @@ class PlanApplier {
   toResult(found: ReadonlyMap<string, readonly Warning[]> = new Map()): PlanResult {
     const { environment, baseUrl } = this.#context;
     const urlOf = (name: string): string => receiverUrl(baseUrl, environment.appId, name);
+    const relays = new Map(
+      this.#plan.entries.filter(({ kind }) => kind === "relay").map((entry) => [entry.name, entry]),
+    );
     const entries = this.#plan.entries.map((entry) => {
       const target = syncTarget(entry);
       const refusal = this.#refusals.get(target);
       const rejection = refusal === undefined ? null : { code: refusal.code, message: refusal.message };
       const warnings = [...(found.get(target) ?? []), ...(this.#warnings.get(target) ?? [])];
       const cases = this.#cases.get(target);
-      const view = viewEntry(entry, urlOf, warnings, rejection);
+      const view = viewEntry(entry, relays, urlOf, warnings, rejection);
       return cases === undefined ? view : { ...view, cases };
     });
     return {
@@ -258,11 +265,32 @@ class PlanApplier {
     }
   }
 
-  async #deleteRelays(): Promise<void> {
-    for (const entry of this.#plan.entries) {
-      if (entry.state !== "deleted") continue;
-      await this.#guard(syncTarget(entry), () => deleteRelay(this.#tx, this.#context, entry.name));
+  /** Deletes relays, followers before what they follow. Returns those that relays of the set still follow. */
+  async #deleteRelays(): Promise<Entry[]> {
+    let left = this.#plan.entries.filter(({ state }) => state === "deleted");
+    for (let tried = -1; left.length > 0 && left.length !== tried; ) {
+      tried = left.length;
+      const followed: Entry[] = [];
+      for (const entry of left) if (!(await this.#tryDeleteRelay(entry))) followed.push(entry);
+      left = followed;
     }
+    return left;
+  }
+
+  /** Deletes a relay. Returns false while another relay follows it. */
+  async #tryDeleteRelay(entry: Entry): Promise<boolean> {
+    try {
+      await this.#tx.attempt(() => this.#deleteRelay(entry));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (WAITS_FOR_OTHERS.has(error.code)) return false;
+      this.#reject(syncTarget(entry), error);
+    }
+    return true;
+  }
+
+  #deleteRelay({ name }: Entry): Promise<void> {
+    return deleteRelay(this.#tx, this.#context, name);
   }
 
   async #saveResources(items: readonly Item[]): Promise<void> {
@@ -291,7 +319,7 @@ class PlanApplier {
     }
   }
 
-  /** A relay that sells what another relay of the set sells waits until that one is saved. */
+  /** A relay that needs another relay of the set waits until that one is saved. */
   async #saveRelays(): Promise<void> {
     let left = this.#plan.entries.filter(
       (entry) => entry.kind === "relay" && entry.state !== "deleted" && isChange(entry, this.#replacesEdited),
@@ -314,7 +342,7 @@ class PlanApplier {
       await this.#tx.attempt(() => this.#saveRelay(entry));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (error.code === "relay_missing") return false;
+      if (WAITS_FOR_OTHERS.has(error.code)) return false;
       this.#reject(syncTarget(entry), error);
     }
     return true;
@@ -340,7 +368,7 @@ class PlanApplier {
     const shown = Object.entries(made).filter(([, secret]) => secret !== null);
     if (shown.length > 0) this.#secrets.push({ relay: name, ...Object.fromEntries(shown) });
     const warnings = this.#isProduction
-      ? addOptInWarning(checked.definition, saved.warnings)
+      ? await addOptInWarning(this.#tx, context.environment.id, checked.definition, saved.warnings)
       : saved.warnings;
     this.#warnings.set(syncTarget({ kind: "relay", name }), warnings);
   }

@@ -8,6 +8,7 @@ import { listDifferences } from "../../base/json-diff.ts";
 import type { Checked } from "../../rules/relay/definition.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { findRelay, RELAY, relayTarget, type SecretKind } from "../../rules/relay/relay.ts";
+import { isSource, sourceNameOf, withScheme } from "../../rules/relay/source.ts";
 import { describeCapturedCall, widensUnsigned } from "../../rules/relay/unsigned-rule.ts";
 import type { Reader } from "../../store/port.ts";
 import type { Catalog } from "./catalog-file.ts";
@@ -218,7 +219,7 @@ async function findRenamed(
     if (entry === undefined) continue;
     entry.renamed = {
       from: name,
-      isReceiver: row.definition.trigger.kind === "receiver",
+      isReceiver: isSource(row.definition),
       secret: SECRETS_OF_RENAMED[row.secretKind],
       signingSecret: row.signingSecret !== null,
     };
@@ -238,9 +239,13 @@ async function isKnownRelay(
   return await matchesSynced(tx, environmentId, relayTarget(name), row.definition);
 }
 
-/** Shows an entry. A new item has no differences, because its file has everything. `urlOf` returns a receiver's URL. */
+/**
+ * Shows an entry. A new item has no differences, because its file has everything. `relays` are the plan's relays by name. `urlOf` returns a
+ * receiver's URL.
+ */
 export function viewEntry(
   entry: Entry,
+  relays: ReadonlyMap<string, Entry>,
   urlOf: (name: string) => string,
   warnings: EntryView["warnings"],
   refusal: EntryView["refusal"],
@@ -255,7 +260,7 @@ export function viewEntry(
     diff,
     warnings,
     refusal,
-    capturedCall: viewCapturedCall(entry),
+    capturedCall: viewCapturedCall(entry, relays),
     ...(newer === undefined ? {} : { newer }),
     ...viewRenamed(entry, urlOf),
     ...(kind === "plan" ? { content: after } : {}),
@@ -268,13 +273,27 @@ function viewRenamed({ name, renamed }: Entry, urlOf: (name: string) => string):
   return { renamed: { from, receiverUrl: isReceiver ? urlOf(name) : null, secret, signingSecret } };
 }
 
-function viewCapturedCall({ kind, state, before, after }: Entry): EntryView["capturedCall"] {
-  if (kind !== "relay" || after === null || state === "unchanged") return null;
-  const was = before as Definition | null;
-  const is = after as Definition;
+/** Judges a follower by the scheme of its source, so that an unchanged follower counts where its source widens. */
+function viewCapturedCall(
+  { kind, state, before, after }: Entry,
+  sources: ReadonlyMap<string, Entry>,
+): EntryView["capturedCall"] {
+  if (kind !== "relay" || after === null) return null;
+  const was = before === null ? null : resolveScheme(before as Definition, sources, "before");
+  const is = resolveScheme(after as Definition, sources, "after");
   const [earlier, later] = [was === null ? null : describeCapturedCall(was), describeCapturedCall(is)];
   if (earlier === null && later === null) return null;
-  return { before: earlier, after: later, widens: widensUnsigned(was, is) };
+  const widens = widensUnsigned(was, is);
+  return state === "unchanged" && !widens ? null : { before: earlier, after: later, widens };
+}
+
+function resolveScheme(
+  definition: Definition,
+  relays: ReadonlyMap<string, Entry>,
+  side: "before" | "after",
+): Definition {
+  const source = relays.get(sourceNameOf(definition) ?? "")?.[side] ?? null;
+  return source === null ? definition : withScheme(definition, source as Definition);
 }
 
 /** Finds the first rejection of a plan. Returns null if there is none. A relay that is left out does not stop the others. */

@@ -3,14 +3,20 @@ import { isJsonObject } from "../../base/json.ts";
 import type { Warning } from "../../base/refusal.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { findRelay } from "../../rules/relay/relay.ts";
+import { withSourceScheme } from "../../rules/relay/source.ts";
 import { describeCapturedCall, unsignedWarning } from "../../rules/relay/unsigned-rule.ts";
 import { findDefaultPlan } from "../../shop/selling/plan.ts";
 import type { Reader } from "../../store/port.ts";
 import { type Entry, sellerOf } from "./plan.ts";
 
 /** Adds the opt-in's warning to every change, even if the opt-in allows no more than before. */
-export function addOptInWarning(definition: Definition, warnings: Warning[]): Warning[] {
-  const optIn = unsignedWarning(definition);
+export async function addOptInWarning(
+  tx: Reader,
+  environmentId: number,
+  definition: Definition,
+  warnings: Warning[],
+): Promise<Warning[]> {
+  const optIn = unsignedWarning(await withSourceScheme(tx, environmentId, definition));
   const isTold = optIn === null || warnings.some(({ code }) => code === optIn.code);
   return isTold ? warnings : [optIn, ...warnings];
 }
@@ -31,7 +37,8 @@ export async function listProductionWarnings(
   }
   const seller = sellerOf(entry.after);
   const relay = seller === null ? null : await findRelay(tx, environmentId, seller);
-  if (relay !== null && describeCapturedCall(relay.definition) !== null) {
+  const sold = relay === null ? null : await withSourceScheme(tx, environmentId, relay.definition);
+  if (sold !== null && describeCapturedCall(sold) !== null) {
     const message = `\`soldThrough.relay\` is ${seller}, which acts on events that its sender does not sign: anyone who captures one request can give ${name} to any person.`;
     warnings.push({ code: "unsigned_events", field: "soldThrough.relay", message });
   }

@@ -22,15 +22,18 @@ interface ProcessorRow {
   secret: Uint8Array | null;
 }
 
-type SecretOwner = Pick<LiveRelay, "id" | "name" | "appId" | "environmentId" | "definition">;
+type SecretOwner = Pick<LiveRelay, "id" | "name" | "appId" | "environmentId" | "definition"> & {
+  receiver: { source: { id: string } | null } | null;
+};
 
-/** Lists the known secrets, the relay's own first. Leaves out a secret that cannot be opened. */
+/** Lists the known secrets, first the relay's own or its source's. Leaves out a secret that cannot be opened. */
 export async function listKnownSecrets(
   tx: Reader,
   sealer: Sealer,
   relay: SecretOwner,
 ): Promise<KnownSecret[]> {
-  const { appId, name, environmentId, id } = relay;
+  const { appId, name, environmentId } = relay;
+  const id = relay.receiver?.source?.id ?? relay.id;
   const sql = `SELECT relay.id AS id, environment_id AS environmentId, relay.name AS name, secret_kind AS secretKind, secret,
       previous_secret AS previousSecret, environment.name AS environmentName
     FROM environment JOIN relay ON relay.environment_id = environment.id
@@ -42,7 +45,7 @@ export async function listKnownSecrets(
     appId,
   );
   const secrets = [
-    ...rows.flatMap((row) => openRelaySecrets(sealer, relay, row)),
+    ...rows.flatMap((row) => openRelaySecrets(sealer, { ...relay, id }, row)),
     ...processors.flatMap((row) => openProcessorSecret(sealer, relay, row)),
   ];
   return secrets.toSorted((one, other) => Number(one.label !== null) - Number(other.label !== null));

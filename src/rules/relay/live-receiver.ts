@@ -33,6 +33,8 @@ export type ClosedReason =
   | "unreadable";
 
 export interface LiveReceiver {
+  /** The receiver that it follows; null: it verifies its own requests. A follower has the URL, scheme and secret of its source. */
+  source: { id: string; name: string } | null;
   /** The receiver URL, byte for byte as the relay's page shows it. */
   url: string;
   /** null: `closed` says why. */
@@ -84,6 +86,7 @@ type ReceiverRow = Pick<
   | "previousSecretUntil"
 > & { appId: string; processorSecret: Uint8Array | null };
 
+/** `row` is the relay's own row, or its source's if it follows one; `definition` then has the source's scheme. */
 export function openReceiver(
   row: ReceiverRow,
   definition: Definition,
@@ -97,7 +100,9 @@ export function openReceiver(
   const unsigned = !isRenamed && arrivesUnsigned(trigger);
   const closed = findRuleBreak(isRenamed, unsigned && rejectsUnsigned);
   const opened = closed ?? openVerifier(row, scheme, deps.sealer);
+  const isFollower = row.name !== definition.name;
   return {
+    source: isFollower ? { id: row.id, name: row.name } : null,
     url: receiverUrl(deps.baseUrl(), row.appId, row.name),
     verifier: typeof opened === "string" ? null : opened,
     closed: typeof opened === "string" ? opened : null,
@@ -107,11 +112,11 @@ export function openReceiver(
     when: trigger.when ?? null,
     unsigned,
     overlap:
-      row.previousSecret === null
+      row.previousSecret === null || isFollower
         ? null
         : { until: row.previousSecretUntil ?? 0, presentAt: null, previousAt: null },
     secretMarks: { present: secretMark(row.secretDigest), previous: secretMark(row.previousSecretDigest) },
-    handshake: openHandshake(row, scheme?.handshake ?? null, deps.sealer),
+    handshake: isFollower ? null : openHandshake(row, scheme?.handshake ?? null, deps.sealer),
   };
 }
 

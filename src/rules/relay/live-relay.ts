@@ -11,6 +11,7 @@ import { type BoundAction, bindAction } from "../action/registry.ts";
 import type { ActionDefinition, Definition } from "./definition-shape.ts";
 import { compileMap, type LiveReceiver, openReceiver } from "./live-receiver.ts";
 import { RELAY, type RelayRow, receiverUrl, signingSecretContext } from "./relay.ts";
+import { withScheme } from "./source.ts";
 import { rejectsUnsigned } from "./unsigned-rule.ts";
 
 export interface LiveAction extends BoundAction {
@@ -29,6 +30,7 @@ export interface LiveRelay {
   environmentName: string;
   /** Local development. */
   local: boolean;
+  /** The saved definition. A follower's has the scheme of its source. */
   definition: Definition;
   /** Counts the saves of the definition. */
   version: number;
@@ -62,6 +64,8 @@ export class Snapshot {
   readonly releasing: readonly string[];
   readonly #byId = new Map<string, LiveRelay>();
   readonly #receivers = new Map<string, ReceiverRelay[]>();
+  /** The followers of each source, by name. */
+  readonly #followers = new Map<string, ReceiverRelay[]>();
 
   constructor(relays: readonly LiveRelay[]) {
     this.relays = relays;
@@ -71,11 +75,12 @@ export class Snapshot {
     for (const relay of relays) {
       this.#byId.set(relay.id, relay);
       if (relay.receiver === null) continue;
-      const path = `${relay.appId}/${relay.name}`;
-      const there = this.#receivers.get(path);
-      if (there === undefined) this.#receivers.set(path, [relay as ReceiverRelay]);
-      else there.push(relay as ReceiverRelay);
+      const { source } = relay.receiver;
+      if (source === null) add(this.#receivers, `${relay.appId}/${relay.name}`, relay as ReceiverRelay);
+      else add(this.#followers, source.id, relay as ReceiverRelay);
     }
+    for (const followers of this.#followers.values())
+      followers.sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
   findRelay(id: string): LiveRelay | null {
@@ -90,10 +95,23 @@ export class Snapshot {
     });
   }
 
-  /** The receivers with this name, at most one for each environment. */
+  /** The receivers with this name and a URL, at most one for each environment. */
   receiversOf(appId: string, name: string): readonly ReceiverRelay[] {
     return this.#receivers.get(`${appId}/${name}`) ?? [];
   }
+
+  /** The relays that follow a receiver, by name. */
+  followersOf(sourceId: string): readonly ReceiverRelay[] {
+    return this.#followers.get(sourceId) ?? NO_FOLLOWERS;
+  }
+}
+
+const NO_FOLLOWERS: readonly ReceiverRelay[] = [];
+
+function add(lists: Map<string, ReceiverRelay[]>, key: string, relay: ReceiverRelay): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [relay]);
+  else list.push(relay);
 }
 
 /** The dependencies of opening a relay. */
@@ -118,7 +136,7 @@ export class LiveRelays {
   #snapshot: Snapshot | null = null;
   #notified: Snapshot | null = null;
   /** The row from which each relay was opened, by the relay's id. */
-  #opened = new Map<string, { row: LiveRow; baseUrl: string; relay: LiveRelay }>();
+  #opened = new Map<string, OpenedRelay>();
   #loading: Promise<Snapshot> | null = null;
   #generation = 0;
 
@@ -149,19 +167,24 @@ export class LiveRelays {
     const baseUrl = this.#deps.baseUrl();
     const before = this.#opened;
     this.#opened = new Map();
+    const byName = new Map(rows.map((row) => [`${row.environmentId}/${row.name}`, row]));
     return rows.map((row) => {
+      const source =
+        row.sourceName === null ? null : (byName.get(`${row.environmentId}/${row.sourceName}`) ?? null);
       const known = before.get(row.id);
-      if (known === undefined || known.baseUrl !== baseUrl || !isSame(known.row, row)) return this.#open(row);
+      const isKnown =
+        known?.baseUrl === baseUrl && isSame(known.row, row) && isSameSource(known.source, source);
+      if (!isKnown) return this.#open(row, source);
       this.#opened.set(row.id, known);
       return known.relay;
     });
   }
 
   /** Closes only a relay that cannot be opened: its events wait, other relays continue, and the next change tries it again. */
-  #open(row: LiveRow): LiveRelay {
+  #open(row: LiveRow, source: LiveRow | null): LiveRelay {
     try {
-      const relay = openRelay({ ...row }, this.#deps);
-      this.#opened.set(row.id, { row, baseUrl: this.#deps.baseUrl(), relay });
+      const relay = openRelay({ ...row }, source, this.#deps);
+      this.#opened.set(row.id, { row, source, baseUrl: this.#deps.baseUrl(), relay });
       return relay;
     } catch (error) {
       this.#deps.onUnreadable?.(row, error);
@@ -221,8 +244,21 @@ function fingerprintOf(text: string): string {
   return digest.subarray(0, 16).toString("base64url");
 }
 
-function openRelay(row: LiveRow, deps: OpenDeps): LiveRelay {
-  const { definition } = RELAY.read(row);
+/** A relay with what it was opened from. */
+interface OpenedRelay {
+  row: LiveRow;
+  /** The row of the receiver that it follows. */
+  source: LiveRow | null;
+  baseUrl: string;
+  relay: LiveRelay;
+}
+
+/** `source`: the row of the receiver that it follows. Throws where it is missing. */
+function openRelay(row: LiveRow, source: LiveRow | null, deps: OpenDeps): LiveRelay {
+  const saved = RELAY.read(row).definition;
+  if (row.sourceName !== null && source === null)
+    throw new Error(`The relay ${row.sourceName}, which it follows, does not exist.`);
+  const definition = source === null ? saved : withScheme(saved, RELAY.read({ ...source }).definition);
   const actions = openActions(definition.actions);
   const bars = rejectsUnsigned(definition);
   return {
@@ -235,7 +271,7 @@ function openRelay(row: LiveRow, deps: OpenDeps): LiveRelay {
     waiting: row.state === "paused" || row.heldAt !== null,
     releasing: row.releasedThrough !== null,
     waitsFor: findWait(row),
-    receiver: openReceiver(row, definition, bars, deps),
+    receiver: openReceiver(source ?? row, definition, bars, deps),
     signingSecret:
       row.signingSecret === null ? null : deps.sealer.unseal(row.signingSecret, signingSecretContext(row.id)),
   };
@@ -280,6 +316,7 @@ function makeUnreadableRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
     releasing: false,
     waitsFor: null,
     receiver: {
+      source: row.sourceName === null ? null : { id: "", name: row.sourceName },
       url: receiverUrl(deps.baseUrl(), row.appId, row.name),
       verifier: null,
       closed: "unreadable",
@@ -311,6 +348,10 @@ type LiveRow = Omit<RelayRow, "definition"> & {
   processorSecret: Uint8Array | null;
 };
 
+function isSameSource(one: LiveRow | null, other: LiveRow | null): boolean {
+  return one === null || other === null ? one === other : isSame(one, other);
+}
+
 function isSame(one: LiveRow, other: LiveRow): boolean {
   return (Object.keys(one) as (keyof LiveRow)[]).every((name) => {
     const [was, is] = [one[name], other[name]];
@@ -335,10 +376,12 @@ export async function findLiveRelay(
   deps: OpenDeps,
 ): Promise<LiveRelay | null> {
   const sql = `${LIVE_ROWS} AND relay.environment_id = $environmentId AND relay.name = $name`;
-  const row = await tx.get<LiveRow>(sql, { environmentId, name });
+  const find = (of: string): Promise<LiveRow | null> => tx.get<LiveRow>(sql, { environmentId, name: of });
+  const row = await find(name);
   if (row === null) return null;
+  const source = row.sourceName === null ? null : await find(row.sourceName);
   try {
-    return openRelay(row, deps);
+    return openRelay(row, source, deps);
   } catch {
     return null;
   }

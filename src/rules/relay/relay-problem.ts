@@ -28,6 +28,7 @@ import {
 } from "./relay-reference.ts";
 import { describeMissingSecret, findProcessorDigest, openReceiverSecret } from "./relay-secret.ts";
 import { listOverlapWarnings, sellsOnCall } from "./selling-overlap.ts";
+import { withSourceScheme } from "./source.ts";
 import { arrivesUnsigned, rejectsUnsigned } from "./unsigned-rule.ts";
 
 const MISFIT = "relay_misfit" as const;
@@ -238,6 +239,8 @@ interface RelayProblem {
 
 /** The stored secret of a relay. */
 interface StoredSecret {
+  /** True if the relay follows a receiver, whose secret verifies its requests. */
+  follows: boolean;
   kind: SecretKind;
   /** The unsealed text; without it (null), a key stored as a pasted secret is not found. */
   text: string | null;
@@ -255,14 +258,16 @@ export function listRelayProblems(definition: Definition, secret: StoredSecret):
         "The sender does not sign the event, and the relay acts on people, so every event is refused. Remove those actions and person_email from the map, or set trigger.trustUnsignedEvents to accept the risk.",
     });
   }
-  if (holdsKeyAsSecret(definition, secret)) {
+  if (!secret.follows && holdsKeyAsSecret(definition, secret)) {
     problems.push({
       code: "relay_key_as_secret",
       message:
         "The recipe checks a shared secret but a public key is stored, so every event is refused: paste the sender's secret, or change the recipe's algorithm to the key's.",
     });
   }
-  const missing = describeMissingSecret(definition, secret.kind, secret.hasProcessorSecret);
+  const missing = secret.follows
+    ? null
+    : describeMissingSecret(definition, secret.kind, secret.hasProcessorSecret);
   if (missing !== null) problems.push({ code: "secret_missing", message: missing });
   return problems;
 }
@@ -276,13 +281,15 @@ export async function updateRuleProblems(
   isNew = false,
 ): Promise<readonly RelayProblem[]> {
   const secret = await readStoredSecret(tx, row, openReceiverSecret(row, sealer));
-  return await writeRuleProblems(tx, row, listRelayProblems(row.definition, secret), nowMs, isNew);
+  const definition = await withSourceScheme(tx, row.environmentId, row.definition, row.sourceName);
+  return await writeRuleProblems(tx, row, listRelayProblems(definition, secret), nowMs, isNew);
 }
 
 async function readStoredSecret(tx: Reader, row: RelayRow, text: string | null): Promise<StoredSecret> {
   const { secretKind: kind, environmentId } = row;
+  const follows = row.sourceName !== null;
   const hasProcessorSecret = kind === "processor" && (await findProcessorDigest(tx, environmentId)) !== null;
-  return { kind, text, hasProcessorSecret };
+  return { follows, kind, text, hasProcessorSecret };
 }
 
 async function writeRuleProblems(
@@ -331,7 +338,8 @@ async function updateProblemsOf(
     const row = tryRead(() => RELAY.read(stored));
     if (row === null) continue;
     const secret = await readStoredSecret(tx, row, open(row));
-    const found = tryRead(() => listRelayProblems(row.definition, secret));
+    const definition = await withSourceScheme(tx, row.environmentId, row.definition, row.sourceName);
+    const found = tryRead(() => listRelayProblems(definition, secret));
     if (found !== null) await writeRuleProblems(tx, row, found, nowMs, false);
   }
 }

@@ -45,6 +45,7 @@ import {
   requireUnsharedSecret,
 } from "./relay-secret.ts";
 import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
+import { checkFollowing, requireUnfollowed, sourceNameOf } from "./source.ts";
 import { widensUnsigned } from "./unsigned-rule.ts";
 
 /**
@@ -128,6 +129,7 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
     originKind: input.origin.kind,
     originAt: nowMs,
     syncedAt: input.origin.synced ? nowMs : null,
+    sourceName: sourceNameOf(definition),
     ...promotedAs(input.origin, 1),
     ...made.columns,
     ...NO_OVERLAP,
@@ -183,6 +185,7 @@ export async function updateRelay(
     originKind: input.origin.kind,
     originAt: nowMs,
     syncedAt: input.origin.synced ? nowMs : before.syncedAt,
+    sourceName: sourceNameOf(definition),
     ...promotedAs(input.origin, before.version + 1),
     activeSince: samePeriods ? before.activeSince : nowMs,
     updatedAt: nowMs,
@@ -241,6 +244,11 @@ async function finishSave(
   const unfit = await checkWrites(lookup, definition);
   if (unfit.length > 0) throw refuseDefinition(unfit);
   await requireSellingRelays(tx, environmentId, definition);
+  const following = await checkFollowing(tx, {
+    environmentId,
+    before: before?.definition ?? null,
+    after: definition,
+  });
   const found = await updateRuleProblems(tx, after, context.sealer, context.nowMs, before === null);
   const change = before === null ? "relay.created" : "relay.updated";
   await auditRelay(tx, context, change, before, after, {
@@ -255,6 +263,7 @@ async function finishSave(
     signingSecret: signing?.shown ?? null,
     warnings: [
       ...dropAllowedUrls(warnings, definition, context.allowPrivate ?? []),
+      ...following,
       ...warnOwnHost(definition, context.baseUrl),
     ],
     misfits: await listReferenceWarnings(lookup, definition),
@@ -343,13 +352,14 @@ async function setState(
   return await showRelay(tx, context, after);
 }
 
-/** Deletes the relay with its secrets. Throws `not_found`. */
+/** Deletes the relay with its secrets. Throws `not_found`, or `receiver_followed` while other relays follow it. */
 export async function deleteRelay(
   tx: Writer,
   context: Pick<RelayContext, "environment" | "actor" | "nowMs">,
   name: string,
 ): Promise<void> {
   const row = await requireRelay(tx, context.environment.id, name);
+  await requireUnfollowed(tx, row.environmentId, name, "delete it");
   await RELAY.delete(tx, row);
   await updateSignatureRetention(tx, { before: row, after: null, nowMs: context.nowMs });
   await clearProblemsOf(tx, row.environmentId, relayTarget(name), context.nowMs);

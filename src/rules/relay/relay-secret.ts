@@ -33,6 +33,7 @@ import {
   type SecretKind,
   signingSecretContext,
 } from "./relay.ts";
+import { sourceNameOf } from "./source.ts";
 
 /** A secret to store, and its text where it was just generated, to be shown once. */
 export interface MadeSecret {
@@ -110,6 +111,13 @@ export function makeNextSecret(making: SecretInput, value: string | null): MadeS
       "This relay takes no secret: the scheme processor uses the processor secret of the environment. Set it with relay settings set processorSecret.",
     );
   }
+  if (need === "source") {
+    const source = sourceNameOf(making.definition);
+    throw new Refusal(
+      "invalid_input",
+      `This relay takes no secret: it follows ${source}, which verifies its requests. Set the secret with relay relays set-secret ${source}.`,
+    );
+  }
   if (value !== null) return { columns: sealPasted(making, verify, value), minted: null };
   const issuer = findSecretIssuer(making.definition);
   if (need === "shared" && issuer !== null && !making.isLocal) {
@@ -140,6 +148,7 @@ function canKeepSecret(row: RelayRow, after: Definition, sealer: Sealer): boolea
   const need = secretNeedOf(after);
   if (need === null) return row.secretKind === "none";
   if (need === "processor") return row.secretKind === "processor";
+  if (need === "source") return row.secretKind === "none";
   if (row.secret === null)
     return row.secretKind === "none" && (need === "public_key" || findSecretIssuer(after) !== null);
   if ((need === "public_key") !== (row.secretKind === "public_key")) return false;

@@ -23,6 +23,7 @@ import {
 } from "./relay-activity.ts";
 import { listRelayProblems } from "./relay-problem.ts";
 import { findSecretIssuer } from "./relay-secret.ts";
+import { isSource, listFollowers, sourceNameOf, withSourceScheme } from "./source.ts";
 import { addFigures } from "./streak-figure.ts";
 
 const item = {
@@ -41,8 +42,10 @@ const item = {
     at: time,
     promotedFrom: Type.Optional(Type.String()),
   }),
-  /** The URL of a receiver; absent for other triggers. */
+  /** The URL of a receiver; absent for other triggers and for a relay that follows a receiver. */
   receiverUrl: Type.Optional(Type.String()),
+  /** The receiver that the relay follows; absent for others. */
+  follows: Type.Optional(Type.String()),
   /** The next tick of a schedule; absent for other triggers. `at` is null while the relay is paused or its environment is on hold. */
   nextTick: Type.Optional(Type.Object({ at: timeOrNull, message: Type.String() })),
   lastEventAt: timeOrNull,
@@ -57,6 +60,8 @@ export type RelayItem = Static<typeof relayItem>;
 export const relayView = Type.Object({
   ...item,
   definition: Type.Unsafe<Definition>(Type.Unknown()),
+  /** The relays that follow this receiver, by name; absent where none does. */
+  followers: Type.Optional(Type.Array(Type.String())),
   createdAt: time,
   updatedAt: time,
   /** `previousUntil`: the previous secret is valid until then. `issuedBy`: the provider that makes the secret, so that you can only paste it. */
@@ -117,15 +122,23 @@ export async function showRelay(
   const [item] = await showRows(tx, context, [row]);
   if (item === undefined) throw new Error("A relay row gave no item.");
   const signing = row.signingSecretSetAt;
+  const followers = await listFollowers(tx, row.environmentId, row.name);
+  const judged = await withSourceScheme(tx, row.environmentId, row.definition, row.sourceName);
   return {
     ...item,
     definition: row.definition,
+    ...(followers.length === 0 ? {} : { followers: followers.map(({ name }) => name) }),
     createdAt: toIso(row.createdAt),
     updatedAt: toIso(row.updatedAt),
     secret: showSecret(context, row),
     ...(signing === null ? {} : { signingSecret: { setAt: toIso(signing) } }),
     ...showHandshake(context, row),
-    problems: showProblems(context, row, openProblems ?? (await listOpenProblems(tx, row, context.nowMs))),
+    problems: showProblems(
+      context,
+      row,
+      judged,
+      openProblems ?? (await listOpenProblems(tx, row, context.nowMs)),
+    ),
   };
 }
 
@@ -148,7 +161,7 @@ function viewItem(
   last24h: RelayCounts,
 ): RelayItem {
   const { trigger, actions } = row.definition;
-  const isReceiver = trigger.kind === "receiver";
+  const follows = sourceNameOf(row.definition);
   return {
     id: row.id,
     name: row.name,
@@ -164,7 +177,8 @@ function viewItem(
         ? { promotedFrom: row.promotedFrom }
         : {}),
     },
-    ...(isReceiver ? { receiverUrl: receiverUrl(baseUrl, environment.appId, row.name) } : {}),
+    ...(isSource(row.definition) ? { receiverUrl: receiverUrl(baseUrl, environment.appId, row.name) } : {}),
+    ...(follows === null ? {} : { follows }),
     ...(trigger.kind === "schedule" ? { nextTick: describeNextTick(trigger, row, environment, nowMs) } : {}),
     lastEventAt: toIsoOrNull(lastEventAt),
     last24h,
@@ -220,14 +234,20 @@ function showSecret({ environment, nowMs }: ViewContext, row: RelayRow): RelayVi
   };
 }
 
-/** Shows the open problems, and broken rules for which no problem was raised yet. */
+/** Shows the open problems, and broken rules for which no problem was raised yet. `definition` has the scheme of the relay's source. */
 function showProblems(
   { environment }: ViewContext,
   row: RelayRow,
+  definition: Definition,
   openProblems: RelayView["problems"],
 ): RelayView["problems"] {
   const hasProcessorSecret = environment.processorSecret !== null;
-  const derived = listRelayProblems(row.definition, { kind: row.secretKind, text: null, hasProcessorSecret });
+  const derived = listRelayProblems(definition, {
+    follows: row.sourceName !== null,
+    kind: row.secretKind,
+    text: null,
+    hasProcessorSecret,
+  });
   return [
     ...openProblems,
     ...derived.filter(({ code }) => !openProblems.some((problem) => problem.code === code)),

@@ -34,6 +34,8 @@ export const RELAY = defineTable({
     originAt: integer(),
     /** The time when a sync last wrote it; null: never. */
     syncedAt: orNull(integer()),
+    /** The receiver that the relay follows, by name; null: none. It repeats what the definition says, so that followers are found by it. */
+    sourceName: orNull(text()),
     /** The environment from which the last save promoted the definition; null: it was no promote. */
     promotedFrom: orNull(text()),
     /** The version that this promote made. It differs from the row's where an older node saved the relay later and left these columns. */

@@ -13,6 +13,7 @@ import type { ActionEffect } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { RENAMED_SCHEMES, type ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
+import { FOLLOWED_RECEIVER } from "../verify/followed-receiver.ts";
 import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
 
@@ -41,11 +42,11 @@ export function arrivesUnsigned(trigger: Trigger | UnsignedParts["trigger"]): bo
   return signsEvent(trigger) === false;
 }
 
-/** null: no receiver, or no known scheme. */
+/** null: no receiver, no known scheme, or a follower whose source is not known here (source.ts). */
 function signsEvent(trigger: Trigger | UnsignedParts["trigger"]): boolean | null {
   if (trigger.kind !== "receiver") return null;
   const { verify } = trigger as UnsignedParts["trigger"];
-  if (verify === undefined) return null;
+  if (verify === undefined || verify.scheme === FOLLOWED_RECEIVER) return null;
   const name = Object.hasOwn(RENAMED_SCHEMES, verify.scheme) ? RENAMED_SCHEMES[verify.scheme] : verify.scheme;
   const signs = bindScheme({ ...verify, scheme: name ?? "" })?.signsEvent() ?? null;
   return signs === true ? listMappedUnsigned(trigger).length === 0 : signs;

@@ -80,7 +80,9 @@ export type SecretNeed =
   /** The sender's public key, which can only be pasted. */
   | "public_key"
   /** The environment's own payment-processor secret. */
-  | "processor";
+  | "processor"
+  /** None: another relay verifies the requests. */
+  | "source";
 
 /** A body to sign as the sender does. */
 export interface Draft {

@@ -14,6 +14,7 @@ import type {
   Verifier,
   VerifyFields,
 } from "./contract.ts";
+import { followedReceiver } from "./followed-receiver.ts";
 import { checkHandshake, findHandshake, handshakeShape, type NamedHandshake } from "./handshake.ts";
 import { hooks } from "./hooks.ts";
 import { namedSchemes } from "./named-sender.ts";
@@ -23,12 +24,16 @@ import { signature } from "./signature.ts";
 
 const ALL: readonly Scheme[] = [signature, processor, hooks, sharedToken, ...namedSchemes, adyen];
 
-/** Adds the field `handshake` to every scheme. */
-export const SCHEMES: readonly Scheme[] = ALL.map((scheme) => {
-  const { properties } = scheme.shape as TObject;
-  const shape = Type.Object({ ...properties, handshake: handshakeShape }, { additionalProperties: false });
-  return { ...scheme, shape };
-});
+/** Adds the field `handshake` to every scheme of a sender. */
+export const SCHEMES: readonly Scheme[] = [
+  ...ALL.map((scheme) => {
+    const { properties } = scheme.shape as TObject;
+    const shape = Type.Object({ ...properties, handshake: handshakeShape }, { additionalProperties: false });
+    return { ...scheme, shape };
+  }),
+  // The source answers the handshake of its sender.
+  followedReceiver as Scheme,
+];
 
 /** The earlier name of `signature`. A save rejects it, and a stored relay with it answers 401 `scheme_renamed`. */
 export const RENAMED_SCHEME = "hmac_sha256_header";

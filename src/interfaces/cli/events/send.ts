@@ -5,12 +5,13 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { isJsonObject, type Json, parseJson, writeJson } from "../../../base/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../../base/json.ts";
 import { makeSampleEvent, type SampleEvent } from "../../../insight/simulate/sample.ts";
 import { definitionPath, readDefinitionFile } from "../../../operator/sync/definition-file.ts";
 import { errorCode } from "../../../platform/outbound/connect.ts";
 import { readLocalSecrets, readServerSecrets, SECRETS_FILE } from "../../../platform/secret/local-secrets.ts";
 import { findRelay } from "../../../rules/relay/relay.ts";
+import { sourceNameOf } from "../../../rules/relay/source.ts";
 import type { Trigger } from "../../../rules/trigger/registry.ts";
 import { bindScheme } from "../../../rules/verify/registry.ts";
 import { fetchFrom } from "../api/remote.ts";
@@ -99,7 +100,7 @@ export const send: Command = {
     const refusal = response.ok ? null : readRefusal(body, input, world);
     world.say(input.on("json") ? writeJson({ ...refusal, status: response.status, body }, 2) : text);
     if (!input.on("json")) world.tell(`${response.status} from ${target.url}`);
-    return await explain(response, body, target, input, world);
+    return await explain(response, body, name, target, input, world);
   },
 };
 
@@ -107,6 +108,11 @@ export const send: Command = {
 async function findSendTarget(name: string, input: Input, world: World): Promise<SendTarget> {
   const stored = await findStored(name, input, world);
   const trigger = stored?.trigger ?? (await readFileTrigger(name, input, world));
+  const source = sourceNameOf({ trigger });
+  if (source !== null && source !== name && trigger.kind === "receiver") {
+    const target = await findSendTarget(source, input, world);
+    return { ...target, trigger: { ...trigger, verify: target.trigger.verify } };
+  }
   if (trigger.kind !== "receiver") {
     throw new CommandFailure(
       "invalid_input",
@@ -287,6 +293,7 @@ function readRefusal(body: Json, input: Input, world: World) {
 async function explain(
   response: Response,
   body: Json,
+  name: string,
   target: SendTarget,
   input: Input,
   world: World,
@@ -312,12 +319,19 @@ async function explain(
     );
     return 0;
   }
-  const id = typeof answer.eventId === "string" ? answer.eventId : "";
+  const id = findEventId(answer, name);
   if (target.environmentId === null || !hasDatabase(input, world)) {
     world.tell(`The event is stored as ${id}. The dashboard shows what it did.`);
     return 0;
   }
   return await waitForEvent(id, target.environmentId, input, world);
+}
+
+/** Returns the id of the relay's event. If other relays follow the receiver, the response lists the events of all. */
+function findEventId({ eventId, events }: JsonObject, name: string): string {
+  const own = (Array.isArray(events) ? events : []).find((one) => isJsonObject(one) && one.relay === name);
+  const id = isJsonObject(own) ? own.eventId : eventId;
+  return typeof id === "string" ? id : "";
 }
 
 function readBody(text: string): Json {

@@ -36,6 +36,8 @@ export function writeStory({ relay, health, remembered, heldAt, warnings, calls 
     ["health", sayHealth(health)],
     ["trigger", relay.triggerInWords],
     ...entry("receiver", receiverUrl),
+    ...entry("follows", relay.follows),
+    ...entry("followers", relay.followers?.join(", ")),
     ...entry("handshake", handshake?.message),
     ...entry("token", handshake?.verifyToken),
     ...entry("next tick", relay.nextTick?.message),

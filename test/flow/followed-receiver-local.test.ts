@@ -1,0 +1,47 @@
+/** Tests a relay that follows a receiver in local development: its file, `relay send`, `relay relays show` and `relay validate`. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startCli } from "../kit/cli-process.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { receiverDefinition } from "../kit/relay-definition.ts";
+
+const RECEIVER = receiverDefinition({ name: "stripe", actions: [{ type: "write_record", collection: "notes", data: { text: "x" } }] });
+const FOLLOWER = receiverDefinition({
+  name: "archive",
+  verify: { scheme: "receiver", receiver: "stripe" },
+  actions: [{ type: "write_record", collection: "notes", data: { text: "y" } }],
+});
+let home: string;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "relay-follow-"));
+  mkdirSync(join(home, "service", "relays"), { recursive: true });
+  writeFileSync(
+    join(home, "service", "catalog.json"),
+    JSON.stringify({ collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } }),
+  );
+  for (const definition of [FOLLOWER, RECEIVER])
+    writeFileSync(join(home, "service", "relays", `${definition.name}.json`), JSON.stringify(definition));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+test("files of a follower and its source are applied in any order, and relay send reaches the follower through its source", async () => {
+  await using dev = startCli(["dev", "--port", "0"], { cwd: home });
+  await dev.line("Dashboard");
+  const sent = await runCommand(["send", "archive", "--json"], { cwd: home });
+  expect([sent.code, sent.said]).toEqual([0, expect.stringContaining('"relay": "archive"')]);
+  const listed = await runCommand(["events", "list", "--relay", "archive"], { cwd: home });
+  expect(listed.said).toContain("archive");
+  const shown = await runCommand(["relays", "show", "archive"], { cwd: home });
+  expect(shown.said).toMatch(/follows\s+stripe/);
+  const source = await runCommand(["relays", "show", "stripe"], { cwd: home });
+  expect(source.said).toMatch(/followers\s+archive/);
+});
+
+test("relay validate warns of a follower without the file of its source", async () => {
+  rmSync(join(home, "service", "relays", "stripe.json"));
+  const checked = await runCommand(["validate"], { cwd: home });
+  expect([checked.code, `${checked.said}${checked.told}`]).toEqual([0, expect.stringContaining("there is no relay named stripe in these files")]);
+});
