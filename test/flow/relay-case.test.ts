@@ -186,6 +186,8 @@ test("relay relays cases keeps, lists, runs and removes cases, and relay sync pr
   write({ ...orders(), actions: [...orders().actions] });
   write(orders({ status: ["refunded", "paid"] }));
   expect((await runCommand(["sync", "--dry-run"], given)).said).toContain("2 cases: 2 as before.");
+  const check = await runCommand(["sync", "--check"], given);
+  expect([check.code, check.said]).toEqual([3, expect.stringContaining("changed<br>2 cases: 2 as before.")]);
   write(orders({ status: ["open"] }));
   const dry = await runCommand(["sync", "--dry-run"], given);
   expect([dry.code, dry.told]).toEqual([

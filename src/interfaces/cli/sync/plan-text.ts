@@ -106,6 +106,12 @@ export function listRenamed(
   return lines.map((line) => plain(line));
 }
 
+/** Lists what the cases of a relay report, unless a warning reports it. */
+export function listCases({ cases, warnings }: EntryView): string[] {
+  const isWarned = warnings.some(({ code }) => code === "case_changed");
+  return cases === undefined || isWarned ? [] : [plain(cases)];
+}
+
 /** Formats the events that wait for a relay that is deleted. A server of an earlier version counts none. */
 function formatWaiting({ waitingEvents }: EntryView): string {
   if (waitingEvents === undefined) return "";
@@ -132,8 +138,7 @@ export function printPlan(
     sayThing(world, SIGNS[state], `${nameThing(entry)}  ${formatState(entry, sides, replaces, world)}`);
     sayDiff(world, diff);
     for (const line of listRenamed(entry, entries, sides)) world.say(`    ${line}`);
-    const hasChangedCase = entry.warnings.some(({ code }) => code === "case_changed");
-    if (entry.cases !== undefined && !hasChangedCase) world.say(`    ${plain(entry.cases)}`);
+    for (const line of listCases(entry)) world.say(`    ${line}`);
     for (const { message } of entry.warnings) world.tell(`  warning: ${nameThing(entry)}: ${plain(message)}`);
     const word = state === "not_carried" ? "not carried" : "refused";
     if (entry.refusal !== null) world.tell(`  ${word}: ${nameThing(entry)}: ${plain(entry.refusal.message)}`);
