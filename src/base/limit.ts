@@ -135,6 +135,8 @@ export const MAX_APPLY_RESPONSES = 20;
 export const MAX_RELAY_CASES = 20;
 export const MAX_CASE_BODY_BYTES = 64 * 1024;
 export const MAX_CASES_RUN = 40;
+/** The bodies and results of all cases of a relay. */
+export const MAX_CASES_BYTES = 256 * 1024;
 /** Sign-in of a command through the dashboard (platform/account/login.ts). */
 export const LOGIN_LIFE_MS = 10 * MINUTE_MS;
 export const LOGIN_POLL_SECONDS = 5;

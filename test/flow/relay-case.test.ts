@@ -122,6 +122,11 @@ test("cases have limits, and only a relay with a receiver has them", async () =>
   for (let at = 3; at < MAX_RELAY_CASES; at++) expect((await keep(api, `case${at}`, { body: "{}" })).status).toBe(200);
   expect((await keep(api, "one-more")).json.message).toContain(`The relay has ${MAX_RELAY_CASES} cases`);
   expect((await keep(api, "paid")).status).toBe(200);
+  const large = JSON.stringify({ x: "y".repeat(60_000) });
+  const kept: number[] = [];
+  for (let at = 3; at < 8; at++) kept.push((await keep(api, `case${at}`, { body: large })).status);
+  expect(kept).toEqual([200, 200, 200, 200, 400]);
+  expect((await run(api)).total).toBe(MAX_RELAY_CASES);
   expect((await send(api, "DELETE", "/relays/orders/cases/paid")).status).toBe(204);
   expect((await send(api, "DELETE", "/relays/orders/cases/paid")).json.code).toBe("not_found");
   const tick = {

@@ -26,7 +26,7 @@ export function ChangedCaseList({ changed }: { changed: Changed }): View {
   return html`<p>With this definition, ${changed.length > 1 ? "these cases do" : "this case does"} not end as before:</p>
     <ul class="changed-cases">${changed.map(
       ({ name, before, change }) =>
-        html`<li key=${name}><b>${name}</b> was ${sayCaseResult(before)}, and <${SafeText} text=${change ?? ""} limit=${300} />.</li>`,
+        html`<li key=${name}><b>${name}</b> was ${before === null ? "" : sayCaseResult(before)}, and <${SafeText} text=${change ?? ""} limit=${300} />.</li>`,
     )}</ul>`;
 }
 

@@ -15,12 +15,20 @@ import { type Rehearsal, rehearse } from "../../engine/runner/rehearse.ts";
 import { type Environment, findEnvironment } from "../../platform/account/environment.ts";
 import { matchesWhen, readMap } from "../../rules/relay/live-receiver.ts";
 import { findLiveRelay, type LiveRelay, type OpenDeps } from "../../rules/relay/live-relay.ts";
-import { type CaseResult, caseResult, listCasesOf, type RelayCase } from "../../rules/relay/relay-case.ts";
+import {
+  type CaseHead,
+  type CaseResult,
+  caseResult,
+  findCaseById,
+  hasCases,
+  listCaseHeads,
+  type RelayCase,
+} from "../../rules/relay/relay-case.ts";
 import { receiveRequest } from "../../rules/verify/received-request.ts";
 import { findPerson } from "../../shop/people/person.ts";
 import { dryRun, dryRunWithin } from "../../store/dry-run.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
-import type { Reader, Store, Writer } from "../../store/port.ts";
+import type { Store, Writer } from "../../store/port.ts";
 import { writeEvent } from "./step.ts";
 
 export interface CaseDeps extends AttemptDeps, OpenDeps {
@@ -35,7 +43,7 @@ export const caseReport = Type.Object({
     Type.Object({
       name: Type.String(),
       outcome: oneOf(["as_before", "changed", "not_run"]),
-      before: caseResult,
+      before: orNull(caseResult),
       now: orNull(caseResult),
       /** The difference in words; null where there is none. */
       change: orNull(Type.String()),
@@ -83,43 +91,58 @@ export async function runCases(
   prepare: Prepare = async () => undefined,
 ): Promise<Map<string, CaseReport>> {
   await yieldToEventLoop();
-  const cases = await store.read((tx) => listCasesFor(tx, environment, relayNames));
+  const heads = await listHeads(store, environment, relayNames);
   const items = new Map<string, CaseReport["items"]>();
-  for (const { relayName } of cases) items.set(relayName, []);
-  let left = cases.slice(0, MAX_CASES_RUN);
+  for (const { relayName } of heads) items.set(relayName, []);
+  let left = heads.slice(0, MAX_CASES_RUN);
   while (left.length > 0) {
     const some = takeSome(left);
     left = left.slice(some.length);
     await yieldToEventLoop();
-    const ran = await dryRun(store, "relay", async (tx) => {
-      await prepare(tx);
-      const results: CaseResult[] = [];
-      for (const one of some) {
-        const relay = await findLiveRelay(tx, environment.id, one.relayName, deps);
-        results.push(relay === null ? NO_RECEIVER : (await runOne(tx, deps, relay, one)).result);
-      }
-      return results;
-    });
-    for (const [at, { relayName, name, expected: before }] of some.entries()) {
-      const now = ran[at] ?? NO_RECEIVER;
-      const change = describeChange(before, now);
-      items
-        .get(relayName)
-        ?.push({ name, outcome: change === null ? "as_before" : "changed", before, now, change });
-    }
+    for (const { relayName, ...item } of await runSome(store, deps, environment.id, some, prepare))
+      items.get(relayName)?.push(item);
   }
-  for (const { relayName, name, expected: before } of cases.slice(MAX_CASES_RUN))
-    items.get(relayName)?.push({ name, outcome: "not_run", before, now: null, change: null });
+  for (const { relayName, name } of heads.slice(MAX_CASES_RUN))
+    items.get(relayName)?.push({ name, outcome: "not_run", before: null, now: null, change: null });
   return new Map([...items].map(([name, list]) => [name, makeReport(list)]));
 }
 
-function takeSome<One extends Pick<RelayCase, "body">>(cases: readonly One[]): One[] {
-  let size = 0;
-  const end = cases.findIndex(({ body }, at) => {
-    size += body.length;
-    return at === CASES_AT_ONCE || (at > 0 && size > BYTES_AT_ONCE);
+/** Runs some cases in one transaction. Leaves out a case that was removed meanwhile. */
+async function runSome(
+  store: Store,
+  deps: CaseDeps,
+  environmentId: number,
+  heads: readonly CaseHead[],
+  prepare: Prepare,
+): Promise<(CaseReport["items"][number] & { relayName: string })[]> {
+  const cases: { relayName: string; kept: RelayCase }[] = [];
+  for (const { id, relayName } of heads) {
+    const kept = await store.read((tx) => findCaseById(tx, id));
+    if (kept !== null) cases.push({ relayName, kept });
+  }
+  const results = await dryRun(store, "relay", async (tx) => {
+    await prepare(tx);
+    const ran: CaseResult[] = [];
+    for (const { relayName, kept } of cases) {
+      const relay = await findLiveRelay(tx, environmentId, relayName, deps);
+      ran.push(relay === null ? NO_RECEIVER : (await runOne(tx, deps, relay, kept)).result);
+    }
+    return ran;
   });
-  return cases.slice(0, end < 0 ? cases.length : end);
+  return cases.map(({ relayName, kept: { name, expected: before } }, at) => {
+    const now = results[at] ?? NO_RECEIVER;
+    const change = describeChange(before, now);
+    return { relayName, name, outcome: change === null ? "as_before" : "changed", before, now, change };
+  });
+}
+
+function takeSome(heads: readonly CaseHead[]): CaseHead[] {
+  let total = 0;
+  const end = heads.findIndex(({ size }, at) => {
+    total += size;
+    return at === CASES_AT_ONCE || (at > 0 && total > BYTES_AT_ONCE);
+  });
+  return heads.slice(0, end < 0 ? heads.length : end);
 }
 
 function makeReport(items: CaseReport["items"]): CaseReport {
@@ -135,10 +158,29 @@ export function warnOfCases(report: CaseReport | undefined): Warning[] {
 
 type CaseEnvironment = Pick<Environment, "id" | "appId" | "name">;
 
+/** The relays whose cases are listed in one turn of the event loop. */
+const RELAYS_AT_ONCE = 50;
+
 /** Lists the cases of relays. Production also runs the cases of development that have no namesake, because users keep most cases there. */
-async function listCasesFor(tx: Reader, { id, appId, name }: CaseEnvironment, relayNames: readonly string[]) {
-  const other = name === "production" ? await findEnvironment(tx, appId, "development") : null;
-  return await listCasesOf(tx, relayNames, { environmentId: id, otherId: other?.id ?? null });
+async function listHeads(
+  store: Store,
+  { id: environmentId, appId, name }: CaseEnvironment,
+  relayNames: readonly string[],
+): Promise<CaseHead[]> {
+  const scope = await store.read(async (tx) => {
+    const other = name === "production" ? await findEnvironment(tx, appId, "development") : null;
+    const found = { environmentId, otherId: other?.id ?? null };
+    return (await hasCases(tx, found)) ? found : null;
+  });
+  const heads: CaseHead[] = [];
+  if (scope === null) return heads;
+  for (let at = 0; at < relayNames.length; at += RELAYS_AT_ONCE) {
+    const some = relayNames.slice(at, at + RELAYS_AT_ONCE);
+    const found = await store.read((tx) => Promise.all(some.map((one) => listCaseHeads(tx, one, scope))));
+    heads.push(...found.flat());
+    await yieldToEventLoop();
+  }
+  return heads;
 }
 
 const NO_RECEIVER: CaseResult = { ends: "refused", why: "no_receiver", actions: [] };

@@ -95,6 +95,7 @@ const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
     APPROVAL_RETENTION_MS: "How long an approval's page can be looked at.",
     MAX_RELAY_CASES: "Cases of one relay.",
     MAX_CASE_BODY_BYTES: "The body of a case.",
+    MAX_CASES_BYTES: "The bodies and results of all cases of one relay.",
     MAX_CASES_RUN: "Cases that one plan runs.",
     APPLY_RESPONSE_LIFE_MS: "How long the response of an apply with a key can be requested again.",
     MAX_APPLY_RESPONSES: "Kept responses of applies, of one caller in an environment.",

@@ -4,9 +4,11 @@
  */
 import { type Static, Type } from "typebox";
 import { newId } from "../../base/id.ts";
-import { MAX_RELAY_CASES } from "../../base/limit.ts";
+import { writeJson } from "../../base/json.ts";
+import { MAX_CASES_BYTES, MAX_RELAY_CASES } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { json as anyJson, oneOf, orNull, show, textOrNull, time } from "../../base/schema.ts";
+import { utf8Bytes } from "../../base/text.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, json, orNull as nullable, type RowOf, text } from "../../store/table.ts";
@@ -63,27 +65,47 @@ export function listCases(tx: Reader, relayId: string): Promise<RelayCase[]> {
   return RELAY_CASE.all(tx, "WHERE relay_id = $relayId ORDER BY name", { relayId });
 }
 
-/** Lists the cases of the relays with these names. A case of `environmentId` replaces its namesake of `otherId`. */
-export async function listCasesOf(
+/** A case without its texts, which can be large. */
+export interface CaseHead {
+  id: string;
+  name: string;
+  relayName: string;
+  /** The bytes of its texts. */
+  size: number;
+}
+
+/** The environment whose cases run, and another one whose cases run if they have no namesake; null: there is no other. */
+interface CaseScope {
+  environmentId: number;
+  otherId: number | null;
+}
+
+const SIZE = "octet_length(body) + octet_length(expected)";
+
+/** Reports whether a relay of these environments has a case. */
+export async function hasCases(tx: Reader, { environmentId, otherId }: CaseScope): Promise<boolean> {
+  const sql = "SELECT 1 FROM relay_case WHERE environment_id IN ($environmentId, $otherId) LIMIT 1";
+  return (await tx.get(sql, { environmentId, otherId: otherId ?? environmentId })) !== null;
+}
+
+/** Lists the cases of the relay with this name, by the names of the cases. */
+export async function listCaseHeads(
   tx: Reader,
-  names: readonly string[],
-  { environmentId, otherId }: { environmentId: number; otherId: number | null },
-): Promise<(RelayCase & { relayName: string })[]> {
-  const rows = await tx.all<{ relayName: string }>(
-    `SELECT ${RELAY_CASE.columnsOf("relay_case")}, relay.name AS relayName
-     FROM relay_case JOIN relay ON relay.id = relay_case.relay_id
-     WHERE relay_case.environment_id IN ($environmentId, $otherId)
-     ORDER BY relay.name, relay_case.name, relay_case.environment_id = $environmentId DESC`,
-    { environmentId, otherId: otherId ?? environmentId },
+  relayName: string,
+  { environmentId, otherId }: CaseScope,
+): Promise<CaseHead[]> {
+  const rows = await tx.all<CaseHead>(
+    `SELECT relay_case.id, relay_case.name, relay.name AS relayName, ${SIZE} AS size
+     FROM relay JOIN relay_case ON relay_case.relay_id = relay.id
+     WHERE relay.environment_id IN ($environmentId, $otherId) AND relay.name = $relayName
+     ORDER BY relay_case.name, relay_case.environment_id <> $environmentId`,
+    { environmentId, otherId: otherId ?? environmentId, relayName },
   );
-  const wanted = new Set(names);
-  const found = new Map<string, RelayCase & { relayName: string }>();
-  for (const row of rows) {
-    const one = RELAY_CASE.read(row) as RelayCase & { relayName: string };
-    const key = `${one.relayName}/${one.name}`;
-    if (wanted.has(one.relayName) && !found.has(key)) found.set(key, one);
-  }
-  return [...found.values()];
+  return rows.filter(({ name }, at) => rows[at - 1]?.name !== name);
+}
+
+export function findCaseById(tx: Reader, id: string): Promise<RelayCase | null> {
+  return RELAY_CASE.find(tx, { id });
 }
 
 export function findCase(tx: Reader, relayId: string, name: string): Promise<RelayCase | null> {
@@ -100,10 +122,21 @@ export async function keepCase(
   change: Change,
 ): Promise<RelayCase> {
   const known = await findCase(tx, relay.id, kept.name);
-  if (known === null && (await listCases(tx, relay.id)).length >= MAX_RELAY_CASES)
+  const scope = { environmentId: relay.environmentId, otherId: null };
+  const others = (await listCaseHeads(tx, relay.name, scope)).filter(({ name }) => name !== kept.name);
+  if (others.length >= MAX_RELAY_CASES)
     throw new Refusal(
       "invalid_input",
       `The relay has ${MAX_RELAY_CASES} cases, and no relay can have more: remove one first, with relay relays cases ${relay.name} --remove <case>.`,
+    );
+  const size = others.reduce(
+    (sum, one) => sum + one.size,
+    utf8Bytes(kept.body) + utf8Bytes(writeJson(kept.expected)),
+  );
+  if (size > MAX_CASES_BYTES)
+    throw new Refusal(
+      "invalid_input",
+      `The cases of the relay would be ${size} bytes together, and at most ${MAX_CASES_BYTES} are possible: keep a shorter request, or remove a case.`,
     );
   const row: RelayCase = {
     id: known?.id ?? newId("cas", change.nowMs),

@@ -7,7 +7,7 @@ import { findRefusal } from "../../../operator/sync/plan.ts";
 import type { EntryView, PlanPreview } from "../../../operator/sync/plan-view.ts";
 import type { World } from "../io.ts";
 import { count, nameThing, showValue } from "./plan-lines.ts";
-import { formatState, listCases, listRenamed, SIGNS, type Sides } from "./plan-text.ts";
+import { formatState, listCaseLines, listRenamed, SIGNS, type Sides } from "./plan-text.ts";
 
 interface Shown {
   sides: Sides;
@@ -30,7 +30,7 @@ export function formatPlanMarkdown(
       formatState(entry, sides, replaces, world),
       ...refused,
       ...listRenamed(entry, entries, sides),
-      ...listCases(entry),
+      ...listCaseLines(entry),
     ];
     return `| ${formatCode(SIGNS[entry.state])} | ${formatCode(nameThing(entry))} | ${said.map(escapeMarkdown).join("<br>")} |`;
   });

@@ -107,7 +107,7 @@ export function listRenamed(
 }
 
 /** Lists what the cases of a relay report, unless a warning reports it. */
-export function listCases({ cases, warnings }: EntryView): string[] {
+export function listCaseLines({ cases, warnings }: EntryView): string[] {
   const isWarned = warnings.some(({ code }) => code === "case_changed");
   return cases === undefined || isWarned ? [] : [plain(cases)];
 }
@@ -138,7 +138,7 @@ export function printPlan(
     sayThing(world, SIGNS[state], `${nameThing(entry)}  ${formatState(entry, sides, replaces, world)}`);
     sayDiff(world, diff);
     for (const line of listRenamed(entry, entries, sides)) world.say(`    ${line}`);
-    for (const line of listCases(entry)) world.say(`    ${line}`);
+    for (const line of listCaseLines(entry)) world.say(`    ${line}`);
     for (const { message } of entry.warnings) world.tell(`  warning: ${nameThing(entry)}: ${plain(message)}`);
     const word = state === "not_carried" ? "not carried" : "refused";
     if (entry.refusal !== null) world.tell(`  ${word}: ${nameThing(entry)}: ${plain(entry.refusal.message)}`);
