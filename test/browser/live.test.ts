@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { cutOff, openDashboard } from "../kit/browser.ts";
 import { followChanges } from "../kit/change-stream.ts";
-import { putEvents, WRITE } from "../kit/event-flow.ts";
+import { putEvents, until, WRITE } from "../kit/event-flow.ts";
 import { HOOK_SECRET, receiverDefinition } from "../kit/relay-definition.ts";
 import { APP } from "../kit/running-service.ts";
 
@@ -20,8 +20,8 @@ const put = (ids: readonly string[]) => putEvents(running, ids, { nowMs: systemC
 /** Follows the same stream of changes as the page. */
 const follow = () => followChanges(`${running.service.url}/api/apps/${APP}/local/stream`, { authorization: `Bearer ${running.keys["local"]}` });
 
-/** Opens a page with a controlled clock, and its list of events. The next poll is twelve seconds of that clock away. */
-async function openStill() {
+/** Opens a page with a controlled clock. Its next poll is at least five seconds of that clock away. */
+async function openStill(address = "events") {
   const still = await context.newPage();
   await still.addInitScript(() => {
     let nowMs = performance.now();
@@ -32,7 +32,7 @@ async function openStill() {
       },
     });
   });
-  await still.goto(at("events"));
+  await still.goto(at(address));
   await still.getByRole("banner").getByRole("status").getByText("Live", { exact: true }).waitFor();
   return { still, pass: (ms: number) => still.evaluate((by) => (window as unknown as { pass(ms: number): void }).pass(by), ms) };
 }
@@ -48,6 +48,33 @@ test("a change is shown within a moment instead of at the next poll", async () =
       .nth(count - 1)
       .waitFor();
   }
+  await still.close();
+});
+
+const hook = () => running.hook("orders", { body: "{}", headers: { "content-type": "application/json" } });
+/** The parts of a page that one change concerns, each by the address that it loads. */
+const PARTS: [what: string, address: string, change: () => Promise<unknown>, parts: RegExp[]][] = [
+  ["an event", "home", () => put(["home"]), [/\/local\/overview$/, /\/api\/overview$/, /\/histogram\?/, /\/url-times\?/, /\/bulk-replays\?/]],
+  ["an event", "relays/orders", () => put(["relay"]), [/\/relays\/orders$/, /\/funnel$/, /\/checklist$/, /\/events\?/, /\/calls\?/, /\/retry$/]],
+  ["a rejected request", "home", hook, [/\/local\/overview$/, /\/api\/overview$/, /\/histogram\?/]],
+  ["a rejected request", "relays/orders", hook, [/\/relays\/orders$/, /\/funnel$/, /\/checklist$/, /\/calls\?/]],
+];
+test.each(PARTS)("%s makes the parts of %s load again together, before any poll", async (_what, address, change, parts) => {
+  const { still, pass } = await openStill(address);
+  const asked = new Set<string>();
+  still.on("request", (request) => void asked.add(request.url().split(`${running.service.url}`).join("")));
+  await still.reload();
+  const loadAll = () => until(`the parts of ${address} load`, () => parts.every((part) => [...asked].some((path) => part.test(path))));
+  await loadAll();
+  await still.getByRole("banner").getByRole("status").getByText("Live", { exact: true }).waitFor();
+  await using beside = await follow();
+  const heard = beside.messages.length;
+  asked.clear();
+  await change();
+  await until("the change is announced", () => beside.messages.length > heard);
+  // The page's clock moves less than the shortest interval of a poll.
+  await pass(2_000);
+  await loadAll();
   await still.close();
 });
 

@@ -30,6 +30,7 @@ const SEEN_IN: Record<ChangeKind, readonly string[] | null> = {
     "problems",
     "alerts",
     "bulk-replays",
+    "url-times",
   ],
   call: ["calls", "unknown-calls", "overview", "relays"],
   record: ["collections", "persons"],
@@ -41,7 +42,7 @@ const SEEN_IN: Record<ChangeKind, readonly string[] | null> = {
   audit: null,
 };
 /** Addresses that change only with the stream. All others are polled at their usual pace. */
-const TOLD = ["events", "overview", "relays", "calls", "problems", "alerts", "bulk-replays"];
+const TOLD = ["events", "overview", "relays", "calls", "problems", "alerts", "bulk-replays", "url-times"];
 const OVERVIEW = "/api/overview";
 
 /** The service sends a sign of life every 15 seconds. */
