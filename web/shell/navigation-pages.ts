@@ -11,7 +11,6 @@ import { EventListPage } from "../event/event-list.ts";
 import { EventPage } from "../event/event-page.ts";
 import { HomePage } from "../home/home-page.ts";
 import { RelayListPage } from "../relay/relay-list.ts";
-import { RequestListPage } from "../request/request-list.ts";
 import { laterPage } from "./later-page.ts";
 
 type PageOf = (props: PageProps) => View;
@@ -70,7 +69,9 @@ export const SECTIONS: readonly Section[] = [
     icon: "calls",
     group: null,
     letter: "q",
-    pages: [["", RequestListPage]],
+    pages: [
+      ["", laterPage("Requests", async () => (await import("../request/request-list.ts")).RequestListPage)],
+    ],
   },
   {
     path: "people",
