@@ -1,6 +1,7 @@
 /** Every measure of the bench, in the order in which a full run takes them. */
 import { call } from "./measure/call.ts";
 import { dashboard } from "./measure/dashboard.ts";
+import { followers } from "./measure/followers.ts";
 import { growth } from "./measure/growth.ts";
 import { ingest } from "./measure/ingest.ts";
 import { lag } from "./measure/lag.ts";
@@ -20,6 +21,7 @@ import type { Measure } from "./measure.ts";
 
 export const MEASURES: readonly Measure[] = [
   ingest,
+  followers,
   run,
   sustained,
   latency,

@@ -1,9 +1,9 @@
 /**
  * The product for the bench: the service with all features and raised caps, a key, and relays that write one record each. Paused relays run
- * nothing. Prints one JSON line { port, paths, key, base }, then runs until it is stopped. With `rows` it first adds events until the store has
+ * nothing. `followed`: paused as well, each relay ignores the requests, and one of the ten relays that follow it takes them. Prints one JSON line { port, paths, key, base }, then runs until it is stopped. With `rows` it first adds events until the store has
  * that many.
  *
- * bun scripts/bench/product.ts <data folder> <relays> <secret> <paused|running|calls> [url|rows] [unverified calls a minute]
+ * bun scripts/bench/product.ts <data folder> <relays> <secret> <paused|followed|running|calls> [url|rows] [unverified calls a minute]
  */
 
 import { systemClock } from "../../src/base/clock.ts";
@@ -24,6 +24,7 @@ const [dataDir = ".bench", count = "1", secret = "bench", kind = "running", more
 const url = kind === "calls" ? more : "";
 const rows = kind === "calls" ? 0 : Number(more);
 const RAISED = 1_000_000_000;
+const FOLLOWERS = 10;
 
 const service = await startService(
   {
@@ -136,18 +137,29 @@ async function seed(environmentId: number): Promise<void> {
         kind: "receiver",
         verify: { scheme: "signature", header: "x-signature", signedPayload: "{body}", encoding: "hex" },
         map: { event_id: "id", event_type: "type" },
-        when: { event_type: "order.paid" },
+        when: { event_type: kind === "followed" ? "order.lost" : "order.paid" },
       },
       actions: kind === "calls" ? [{ type: "call_url", url }] : [write],
     };
+    const followers = Array.from({ length: kind === "followed" ? FOLLOWERS : 0 }, (_, nth) => ({
+      ...definition,
+      name: `follower-${index}-${nth}`,
+      trigger: {
+        ...definition.trigger,
+        verify: { scheme: "receiver", receiver: definition.name },
+        when: { event_type: nth === 0 ? "order.paid" : `order.other-${nth}` },
+      },
+    }));
     await service.store.write("app", async (tx) => {
-      await createRelay(tx, context, {
-        definition,
-        secret,
-        signingSecret: null,
-        origin: { kind: "dashboard", synced: false },
-      });
-      if (kind === "paused") await pauseRelay(tx, context, definition.name);
+      for (const one of [definition, ...followers]) {
+        await createRelay(tx, context, {
+          definition: one,
+          secret: one === definition ? secret : null,
+          signingSecret: null,
+          origin: { kind: "dashboard", synced: false },
+        });
+        if (kind === "paused" || kind === "followed") await pauseRelay(tx, context, one.name);
+      }
     });
   }
 }

@@ -78,7 +78,8 @@ export const HEALTH = defineTable({
 interface StreakTiming {
   sinceMs: number;
   atMs: number;
-  why: string | null;
+  /** The sentence or what makes it, because most streaks end before anyone reads it. */
+  why: string | (() => string) | null;
 }
 
 /** The health of one relay as its row stores it. */

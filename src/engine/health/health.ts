@@ -169,9 +169,8 @@ export class Health {
    * Records a verified request that `when` ignored. `why` continues "the last one because". Returns whether an earlier request matched, so that
    * this is usual.
    */
-  recordIgnored(relay: LiveRelay, why: string): boolean {
-    this.#extendStreak(relay, "relay_ignoring", why);
-    return this.#currentHealth(relay).stored.matched;
+  recordIgnored(relay: LiveRelay, why: () => string): boolean {
+    return this.#extendStreak(relay, "relay_ignoring", why).stored.matched;
   }
 
   /** Records an event that was rejected because the app's cap was reached. */
@@ -208,7 +207,12 @@ export class Health {
     return known;
   }
 
-  #extendStreak(relay: LiveRelay, code: StreakCode, why: string | null, told = false): void {
+  #extendStreak(
+    relay: LiveRelay,
+    code: StreakCode,
+    why: string | (() => string) | null,
+    told = false,
+  ): RelayHealth {
     const known = this.#currentHealth(relay);
     const { stored, seen } = known;
     const [at, atMs] = [this.deps.clock.now(), this.deps.clock.monotonicMs()];
@@ -218,6 +222,7 @@ export class Health {
     seen[code] = { sinceMs: run === undefined ? atMs : (seen[code]?.sinceMs ?? atMs), atMs, why };
     this.markChanged(known);
     this.handleGrowth(known, relay, code);
+    return known;
   }
 
   /** Evaluates a streak that grew. */

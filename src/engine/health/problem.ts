@@ -205,7 +205,12 @@ export class HealthProblems {
   ): void {
     const run = stored.runs[code];
     if (run === undefined) return;
-    const words = { why: seen[code]?.why ?? null, found, limit: this.#deps.limits.verifiedEventsPerMinute };
+    const why = seen[code]?.why ?? null;
+    const words = {
+      why: typeof why === "function" ? why() : why,
+      found,
+      limit: this.#deps.limits.verifiedEventsPerMinute,
+    };
     this.raise(relay, code, formatStreak(relay.name, code, run, words), alerted);
   }
 

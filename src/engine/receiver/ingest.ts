@@ -189,7 +189,7 @@ export class Ingestion {
     let usual = false;
     for (const { relay, mismatch } of readings)
       if (mismatch !== null)
-        usual = this.#deps.health.recordIgnored(relay, formatMismatch(mismatch)) || usual;
+        usual = this.#deps.health.recordIgnored(relay, () => formatMismatch(mismatch)) || usual;
     return usual;
   }
 
