@@ -1,6 +1,7 @@
 /** Tests the People page: an email address leads to why a customer paid and got nothing, and manual changes can be undone. */
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
+import { shoot } from "../kit/browser-shots.ts";
 import { CAROL, stageCarol } from "../kit/staged-person.ts";
 
 const dashboard = await openDashboard();
@@ -58,6 +59,25 @@ test("manual access is listed and can be undone", async () => {
     .getByRole("region", { name: "Timeline" })
     .getByText(/access:beta ended: taken back/)
     .waitFor();
+});
+
+test("access ends at a day and a time of 24 hours, in the zone that the page names", async () => {
+  await page.getByRole("button", { name: "Grant access…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("combobox", { name: "What" }).selectOption("access:beta");
+  await dialog.getByRole("radio", { name: "Expires at a time" }).check();
+  await dialog.locator("input[name=day]").fill("2030-01-02");
+  await dialog.locator("input[name=clock]").fill("6:30 PM");
+  expect(await dialog.locator("input[name=clock]").evaluate((field: HTMLInputElement) => field.validity.patternMismatch)).toBe(true);
+  await dialog.locator("input[name=clock]").fill("18:30");
+  await shoot(page, "grant");
+  await dialog.getByRole("button", { name: "Grant" }).click();
+  await toast.getByText("has access to access:beta").waitFor();
+  expect(await running.rows("SELECT expires_at FROM access_grant WHERE entitlement = 'access:beta' AND revoked_at IS NULL")).toEqual([
+    { expires_at: new Date("2030-01-02T18:30").getTime() },
+  ]);
+  await toast.getByRole("button", { name: "Undo" }).click();
+  await page.getByRole("region", { name: "Current access" }).getByText("access:beta").waitFor({ state: "detached" });
 });
 
 test("credits beyond the balance cannot be spent, and the error appears at the field", async () => {

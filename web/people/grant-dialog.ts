@@ -6,6 +6,7 @@ import { call } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place } from "../base/place.ts";
+import { timeZone, zoneName } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Notice } from "../component/notice.ts";
@@ -14,6 +15,11 @@ import { tellDone } from "../component/toast.ts";
 import { useSend } from "../component/use-send.ts";
 
 const ALL = "?limit=200";
+
+/** Reads a time of the zone that the page shows. The browser's own field for times would show 12 hours in some languages. */
+function readMoment(text: string): string {
+  return new Date(timeZone.get() === "utc" ? `${text}Z` : text).toISOString();
+}
 
 /** Loads the names that can be granted, by kind. */
 function useEntitlements(place: Place): { known: boolean; groups: [title: string, names: string[]][] } {
@@ -44,12 +50,12 @@ export function GrantDialog({
   const grant = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const data = new FormData(event.target as HTMLFormElement);
-    const until = String(data.get("until") ?? "");
+    const until = ends ? readMoment(`${data.get("day")}T${data.get("clock")}`) : null;
     const reason = String(data.get("reason") ?? "").trim();
     const changes = [apiPath(place, "persons")];
     const body = {
       entitlement: String(data.get("entitlement") ?? ""),
-      ...(ends && until !== "" ? { expiresAt: new Date(until).toISOString() } : {}),
+      ...(until === null ? {} : { expiresAt: until }),
       ...(reason === "" ? {} : { reason }),
     };
     const path = apiPath(place, "persons", person.id, "grants");
@@ -83,8 +89,9 @@ export function GrantDialog({
       <label><input type="radio" name="ends" checked=${ends} onChange=${() => setEnds(true)} />Expires at a time</label></fieldset>
     ${
       ends &&
-      html`<label class="field"><span>Expires</span><input name="until" type="datetime-local" required />
-        <small>In your time zone, ${Intl.DateTimeFormat().resolvedOptions().timeZone}.</small></label>`
+      html`<label class="field"><span>Expires on</span><input name="day" type="date" required /></label>
+        <label class="field"><span>At</span><input name="clock" required pattern="([01]\\d|2[0-3]):[0-5]\\d" value="00:00" inputmode="numeric" autocomplete="off" title="A time from 00:00 to 23:59" />
+        <small>From 00:00 to 23:59, in ${timeZone.get() === "utc" ? "UTC" : `your time zone, ${zoneName()}`}.</small></label>`
     }
     <label class="field"><span>Reason</span><input name="reason" autocomplete="off" />
       <small>Visible with the grant.</small></label>
