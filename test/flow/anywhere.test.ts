@@ -39,6 +39,7 @@ const HERE_ALONE: Readonly<Record<string, string>> = {
   backup: "a backup is a file of the server",
   "backups list": "a backup is a file of the server",
   "backups copy": "a backup is a file of the server",
+  "backups endpoint": "a key is of one environment, and backups are of the whole server",
   "backups schedule": "a backup is a file of the server",
   restore: "a backup is a file of the server",
   move: "it moves the database of a stopped server",

@@ -172,6 +172,105 @@ describe("the endpoint for copies", () => {
   });
 });
 
+describe("relay backups endpoint", () => {
+  const endpoint = (api: ApiServer, line: readonly string[], env: Record<string, string> = {}) => relay(api, ["backups", "endpoint", ...line], env);
+  const set = (s3: { url: string }) => ["s3://backups/relay", "--endpoint", s3.url];
+
+  test("sets what Settings › Backups shows, keeps what is left out, and removes it", async () => {
+    await using s3 = startS3Server();
+    await using api = await start();
+    expect(await endpoint(api, [])).toMatchObject({ code: 0, told: expect.stringContaining("No S3 endpoint is set") });
+    expect(JSON.parse((await endpoint(api, ["--json"])).said)).toEqual({ target: null });
+    const made = await endpoint(api, [...set(s3), "--allow-private", "127.0.0.1"], restoreEnv);
+    expect(made).toMatchObject({ code: 0, said: expect.stringContaining(`s3://backups/relay  at ${s3.url}`) });
+    const { target } = (await read(api)).copies;
+    expect(target).toMatchObject({
+      endpoint: s3.url,
+      bucket: "backups",
+      region: "us-east-1",
+      prefix: "relay",
+      accessKeyId: S3_KEYS.accessKeyId,
+      keep: 30,
+    });
+    const kept = await endpoint(api, ["--keep", "5", "--region", "eu-1", "--allow-private", "127.0.0.1", "--json"]);
+    expect(JSON.parse(kept.said)).toEqual({ target: { ...target, keep: 5, region: "eu-1" } });
+    expect((await api.rows("SELECT actor, action FROM audit WHERE action LIKE 'backup.target%' ORDER BY seq")).at(-1)).toEqual({
+      actor: "command line",
+      action: "backup.target_set",
+    });
+    for (const { said, told } of [made, kept]) for (const secret of [PASSPHRASE, S3_KEYS.secretAccessKey]) expect(said + told).not.toContain(secret);
+    expect(JSON.parse((await endpoint(api, ["--remove", "--json"])).said)).toEqual({ removed: "s3://backups/relay" });
+    expect((await read(api)).copies.target).toBeNull();
+    expect(JSON.parse((await endpoint(api, ["--remove", "--json"])).said)).toEqual({ removed: null });
+  });
+
+  test("asks for missing secrets, for a new passphrase twice, and for no stored one", async () => {
+    await using s3 = startS3Server();
+    await using api = await start();
+    const ask = async (line: readonly string[], answers: readonly string[]) => {
+      const asked: string[] = [];
+      const askSecret = async (question: string) => answers[asked.push(question) - 1] ?? null;
+      const words = ["backups", "endpoint", ...line, "--allow-private", "127.0.0.1", "--data-dir", api.dataDir];
+      return { asked, ...(await runCommand(words, { cwd: folder, askSecret })) };
+    };
+    const { accessKeyId, secretAccessKey } = S3_KEYS;
+    const differ = await ask(set(s3), [accessKeyId, secretAccessKey, PASSPHRASE, "another passphrase"]);
+    expect(differ).toMatchObject({ code: 1, told: expect.stringContaining("The two passphrases differ") });
+    expect((await read(api)).copies.target).toBeNull();
+    const first = await ask(set(s3), [accessKeyId, secretAccessKey, PASSPHRASE, PASSPHRASE]);
+    expect(first).toMatchObject({ code: 0, told: expect.stringContaining("Store the passphrase and master.key in another place") });
+    expect(first.asked).toEqual(["Access key ID", "Secret access key", "Passphrase of the copies", "The same passphrase again"]);
+    expect(await ask(["s3://backups/other"], [])).toMatchObject({ code: 0, asked: [] });
+    // Another endpoint never gets the stored keys.
+    expect(await ask(["--endpoint", "https://s3.example.com"], [])).toMatchObject({ code: 1, asked: ["Access key ID"] });
+  });
+
+  test("tests the endpoint as the service does, and checks its address", async () => {
+    await using s3 = startS3Server();
+    await using api = await start();
+    expect(await endpoint(api, ["--test"])).toMatchObject({ code: 1, told: expect.stringContaining("No S3 endpoint is set") });
+    const tested = await endpoint(api, [...set(s3), "--test", "--allow-private", "127.0.0.1", "--json"], restoreEnv);
+    expect(JSON.parse(tested.said)).toMatchObject({ target: { bucket: "backups" }, tested: true });
+    expect(s3.requests.map((one) => one.split(" ")[0])).toEqual(["PUT", "GET", "GET", "DELETE"]);
+    expect(await endpoint(api, ["--test"])).toMatchObject({ code: 1, told: expect.stringContaining("--allow-private") });
+    expect(s3.requests.length).toBe(4);
+  });
+
+  test("refuses what is missing or wrong, and says what to do", async () => {
+    await using s3 = startS3Server();
+    await using api = await start();
+    const refusals: readonly (readonly [code: number, line: readonly string[], sentence: string, env?: Record<string, string>])[] = [
+      [2, ["--keep", "3"], "No bucket is set"],
+      [2, ["s3://backups"], "No endpoint is set"],
+      [2, ["backups"], "is no s3:// URL"],
+      [2, [...set(s3), "--keep", "0"], "--keep"],
+      [2, ["--remove", "--test"], "--remove"],
+      [1, set(s3), "AWS_ACCESS_KEY_ID is not set"],
+      [1, set(s3), "RELAY_BACKUP_PASSPHRASE is not set", { ...restoreEnv, RELAY_BACKUP_PASSPHRASE: "" }],
+      [1, [...set(s3), "--allow-private", "127.0.0.1"], "`passphrase` is too short", { ...restoreEnv, RELAY_BACKUP_PASSPHRASE: "short" }],
+      [1, set(s3), "--allow-private", restoreEnv],
+      [1, [...set(s3), "--database", "postgres://relay@h/d"], "pg_dump", restoreEnv],
+    ];
+    for (const [code, line, sentence, env] of refusals) {
+      const words = ["backups", "endpoint", ...line, ...(line.includes("--database") ? [] : ["--data-dir", api.dataDir])];
+      expect(await runCommand(words, { cwd: folder, env: env ?? {} })).toMatchObject({ code, told: expect.stringContaining(sentence) });
+    }
+    expect((await read(api)).copies.target).toBeNull();
+  });
+
+  test("its help fits 30 lines of 80 columns", async () => {
+    const screen = { columns: 80, rows: 50, colour: false, clever: false };
+    const { said } = await runCommand(["backups", "endpoint", "--help"], { cwd: folder, screen });
+    expect(
+      said
+        .trim()
+        .split("\n")
+        .filter((line) => line.length > 80),
+    ).toEqual([]);
+    expect(said.trim().split("\n").length).toBeLessThanOrEqual(30);
+  });
+});
+
 describe("each new backup", () => {
   test("is copied encrypted, the newest copies stay, and a restore from there equals the backup", async () => {
     await using s3 = startS3Server();

@@ -269,7 +269,7 @@ describe("commands in a separate folder", () => {
 
 describe("server commands with their folders below a temporary folder", () => {
   /** Commands of an S3 endpoint, which test/flow/backup-copy.test.ts runs. */
-  const needsEndpoint = ({ text }: Block): boolean => /^relay backups copy|s3:\/\//.test(text);
+  const needsEndpoint = ({ text }: Block): boolean => /^relay backups (copy|endpoint)|s3:\/\//.test(text);
   const isServer = (block: Block): boolean =>
     block.kind === "command" && /^relay (serve|backup|backups|restore) /.test(block.text) && !needsEndpoint(block);
   const pages = [...new Set(blocks.filter(isServer).map(({ page }) => page))];

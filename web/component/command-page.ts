@@ -88,6 +88,7 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   backup: [at("Settings › Backups", "settings", "backups"), "Back up now"],
   "backups list": [at("Settings › Backups", "settings", "backups")],
   "backups copy": [at("Settings › Backups", "settings", "backups")],
+  "backups endpoint": [at("Settings › Backups", "settings", "backups"), "Save endpoint"],
   "backups schedule": [at("Settings › Backups", "settings", "backups"), "Save schedule"],
   "catalog list": [catalog],
   "catalog set": [catalog],

@@ -5,7 +5,7 @@ const GROUPS = {
   alerts: "list|resolve",
   apps: "create|list|rename|delete",
   audit: "list",
-  backups: "list|copy|schedule",
+  backups: "list|copy|endpoint|schedule",
   catalog: "list|set|delete",
   domain: "show|set|verify|remove",
   emails: "list|stopped|resend|test",

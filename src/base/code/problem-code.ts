@@ -181,7 +181,7 @@ export const PROBLEMS = {
     kinds: ["problem"],
     what: "The last copy of a backup to the S3 endpoint failed.",
     why: "The endpoint did not answer, or it refused the keys, the bucket or the object.",
-    todo: "Read the reason, fix the endpoint or its settings, and test the connection in Settings › Backups (`relay backups copy --test`).",
+    todo: "Read the reason, fix the endpoint or its settings, and test the connection in Settings › Backups (`relay backups endpoint --test`).",
     next: "Relay retries within 15 minutes. The problem resolves when a copy succeeds.",
   },
   codes_capped: {

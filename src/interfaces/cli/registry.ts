@@ -56,6 +56,7 @@ import { adminCreate, adminList, adminRemove, adminReset, adminSignOut } from ".
 import { appsCreate, appsDelete, appsList, appsRename } from "./server/apps.ts";
 import { backup, restore } from "./server/backup.ts";
 import { backupsCopy, backupsList } from "./server/backup-copy.ts";
+import { backupsEndpoint } from "./server/backup-endpoint.ts";
 import { backupsSchedule } from "./server/backup-schedule.ts";
 import { showConfig } from "./server/config.ts";
 import { dev } from "./server/dev.ts";
@@ -216,6 +217,7 @@ export const GROUPS: readonly Group[] = [
           adminRemove,
           backupsList,
           backupsCopy,
+          backupsEndpoint,
           backupsSchedule,
         ],
       },

@@ -1,6 +1,7 @@
 /**
  * Decides to which S3 endpoints the service connects, as it does for mail servers: public addresses, and private ones that the operator allows
- * (`--allow-private`). Bun's client connects by name, so the addresses are checked before each use and not at the socket.
+ * (`--allow-private`). Bun's client connects by name, so the addresses are checked before each use and not at the socket. It also
+ * follows redirects, whose addresses nothing checks.
  */
 import { isIP } from "node:net";
 import { Refusal } from "../../base/refusal.ts";

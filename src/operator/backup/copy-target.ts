@@ -80,7 +80,7 @@ export const copyTargetInput = fields({
     description: `the number of copies to keep, 1 to ${MAX_BACKUPS_KEPT}`,
   }),
 });
-type CopyTargetInput = Static<typeof copyTargetInput>;
+export type CopyTargetInput = Static<typeof copyTargetInput>;
 
 /** The endpoint with its open secrets. */
 export interface CopyTarget extends CopyPlace {

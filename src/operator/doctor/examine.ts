@@ -126,7 +126,7 @@ async function checkCopies(tx: Reader, { clock }: DoctorTarget): Promise<Finding
     return warn(
       "backup copies",
       `The last copy failed: ${failure.message}`,
-      "fix the endpoint or its settings in Settings › Backups, and test them with relay backups copy --test",
+      "fix the endpoint or its settings in Settings › Backups or with relay backups endpoint, and test them with relay backups endpoint --test",
     );
   const copiedAt = rows[0]?.copiedAt ?? null;
   if (copiedAt === null) return pass("backup copies", `No backup was copied to ${place.endpoint} yet.`);

@@ -14,7 +14,7 @@ import { JSON_OUTPUT, openSealerHere, withStore } from "../data-directory.ts";
 import type { World } from "../io.ts";
 import { DATA, readDatabase, readDataDir } from "../service-option.ts";
 import { sayList } from "../terminal/terminal.ts";
-import { COPY_OPTIONS, LIST_SECRETS, openCopyStore, readCopyUrl } from "./copy-option.ts";
+import { COPY_OPTIONS, LIST_SECRETS, openCopyStore, requireCopyUrl } from "./copy-option.ts";
 
 /** The time in which the endpoint must take a part of 8 MB. */
 const STALL_MS = 5 * MINUTE_MS;
@@ -62,9 +62,7 @@ export const backupsList: Command = {
 
 async function listRemote(input: Input, world: World): Promise<void> {
   const [text] = input.positionals;
-  const url = text === undefined ? null : readCopyUrl(text);
-  if (text !== undefined && url === null)
-    throw new UsageError(`${text} is no s3:// URL: write s3://bucket/folder.`);
+  const url = text === undefined ? null : requireCopyUrl(text);
   const target = url === null ? await openTarget(input, world) : null;
   const bucket = url?.bucket ?? target?.bucket ?? "";
   const copies =
@@ -96,7 +94,7 @@ export const backupsCopy: Command = {
     { name: "name", help: "a backup of relay backups list; without it, the newest", optional: true },
   ],
   options: [{ name: "test", help: "only write, read and delete a small object" }, JSON_OUTPUT, ...DATA],
-  examples: ["relay backups copy", "relay backups copy --test --data-dir /var/lib/relay"],
+  examples: ["relay backups copy", "relay backups copy --data-dir /var/lib/relay"],
   async run(input, world) {
     refuseShared(input);
     await explained(async () => {
@@ -148,15 +146,19 @@ async function openTarget(input: Input, world: World): Promise<CopyTarget> {
     return await store.read((tx) => openCopyTarget(tx, sealer));
   });
   if (target !== null) return target;
-  throw new BackupRefused("No S3 endpoint is set: set one in Settings › Backups.");
+  throw new BackupRefused(
+    "No S3 endpoint is set: set one in Settings › Backups or with relay backups endpoint.",
+  );
 }
 
-function refuseShared(input: Input): void {
+/** Refuses on PostgreSQL, where the server makes no backups. */
+export function refuseShared(input: Input): void {
   const database = readDatabase(input);
   if (database !== null) throw new CommandFailure("backup_refused", sayHowElse(database));
 }
 
-async function explained(work: () => Promise<void>): Promise<void> {
+/** Runs `work`, and turns BackupRefused into the error of the command. */
+export async function explained(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {

@@ -16,6 +16,7 @@ export const COPY_OPTIONS: readonly Option[] = [
 ];
 
 export const LIST_SECRETS = `For an s3:// URL, Relay reads the keys of the bucket from ${KEY_ID} and ${SECRET_KEY}, and asks for those that are not set.`;
+export const ENDPOINT_SECRETS = `Secrets come from ${KEY_ID}, ${SECRET_KEY} and ${PASSPHRASE}. In a terminal, Relay asks for missing ones.`;
 export const RESTORE_SECRETS = `${LIST_SECRETS} It does the same for the passphrase (${PASSPHRASE}).`;
 
 /** The bucket and the key of an s3:// URL. */
@@ -30,6 +31,13 @@ export function readCopyUrl(text: string): CopyUrl | null {
   if (bucket === undefined) return null;
   if (bucket === "") throw new UsageError(`${text} names no bucket: write s3://bucket/key.`);
   return { bucket: readBucket(bucket), key };
+}
+
+/** Returns the bucket and the key of an s3:// URL. Throws UsageError for any other text. */
+export function requireCopyUrl(text: string): CopyUrl {
+  const url = readCopyUrl(text);
+  if (url === null) throw new UsageError(`${text} is no s3:// URL: write s3://bucket/folder.`);
+  return url;
 }
 
 /** Opens the bucket. `prefix` limits a list. Throws UsageError for a missing endpoint, BackupRefused for missing keys. */
@@ -49,9 +57,17 @@ export async function openCopyStore(
     bucket,
     region: readRegion(input.text("region") ?? undefined),
     prefix,
-    accessKeyId: await readSecret(world, KEY_ID, "Access key ID"),
-    secretAccessKey: await readSecret(world, SECRET_KEY, "Secret access key"),
+    accessKeyId: await readKeyId(world),
+    secretAccessKey: await readSecretKey(world),
   });
+}
+
+export async function readKeyId(world: World): Promise<string> {
+  return await readSecret(world, KEY_ID, "Access key ID");
+}
+
+export async function readSecretKey(world: World): Promise<string> {
+  return await readSecret(world, SECRET_KEY, "Secret access key");
 }
 
 /** Returns the passphrase of the copies. Throws BackupRefused if there is none. */
@@ -59,8 +75,33 @@ export async function readPassphrase(world: World): Promise<string> {
   return await readSecret(world, PASSPHRASE, "Passphrase of the copies");
 }
 
+/** Returns a passphrase for new copies. It asks twice, because no copy opens with a mistyped one. Throws BackupRefused. */
+export async function readNewPassphrase(world: World): Promise<string> {
+  const passphrase = await readPassphrase(world);
+  if (findPassphrase(world) !== undefined) return passphrase;
+  if ((await world.askSecret("The same passphrase again")) === passphrase) return passphrase;
+  throw new BackupRefused("The two passphrases differ, so nothing was stored: run the command again.");
+}
+
+/** Returns the access key ID of the variable; undefined if it is not set. */
+export function findKeyId(world: World): string | undefined {
+  return findSecret(world, KEY_ID);
+}
+
+export function findSecretKey(world: World): string | undefined {
+  return findSecret(world, SECRET_KEY);
+}
+
+export function findPassphrase(world: World): string | undefined {
+  return findSecret(world, PASSPHRASE);
+}
+
+function findSecret({ env }: World, variable: string): string | undefined {
+  return env[variable]?.trim() || undefined;
+}
+
 async function readSecret(world: World, variable: string, question: string): Promise<string> {
-  const given = world.env[variable]?.trim() || (await world.askSecret(question));
+  const given = findSecret(world, variable) ?? (await world.askSecret(question));
   if (given !== null) return given;
   throw new BackupRefused(
     `${variable} is not set: set this variable, or run the command in a terminal, which asks.`,
