@@ -6,7 +6,7 @@ import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
 import { createSession } from "../../src/platform/account/session.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
-import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
+import { startApi } from "../kit/api-server.ts";
 import { ON_POSTGRES, testOfFile } from "../kit/chosen-store.ts";
 import { poll } from "../kit/patience.ts";
 import { startRunningService } from "../kit/running-service.ts";
@@ -47,29 +47,7 @@ runScenarios([
   },
   { name: "a key sees nothing of the whole server's", request: "GET /api/audit", status: 403, answer: { code: "forbidden" } },
   ...(ON_POSTGRES
-    ? [
-        {
-          name: "no S3 endpoint can be set on PostgreSQL, because the server makes no backups there",
-          request: "PUT /api/backups/copies",
-          call: {
-            session: true,
-            body: {
-              endpoint: "https://s3.example.com",
-              bucket: "backups",
-              accessKeyId: "A",
-              secretAccessKey: "b",
-              passphrase: "a long passphrase",
-              keep: 2,
-            },
-          },
-          status: 409,
-          answer: { code: "backup_refused" },
-          also: async (api: ApiServer, { text }: Reply) => {
-            expect(text).toContain("pg_dump");
-            expect(await api.rows("SELECT * FROM backup_target")).toEqual([]);
-          },
-        },
-      ]
+    ? []
     : [
         {
           name: "a single process with its own database is no node",

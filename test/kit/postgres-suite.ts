@@ -73,6 +73,7 @@ const LONG_FLOWS: readonly string[] = [
   "hold-description",
   "skipped-run",
   "limit-usage",
+  "backup-endpoint",
   "followed-receiver-path",
 ];
 
