@@ -40,7 +40,7 @@ interface Sender {
 }
 
 let running: RunningService;
-const senders: Sender[] = SCHEMES.flatMap((scheme) =>
+const senders: Sender[] = SCHEMES.filter(({ name }) => name !== "receiver").flatMap((scheme) =>
   scheme.examples.map((example, at) => {
     const fields = example as Record<string, unknown>;
     return {

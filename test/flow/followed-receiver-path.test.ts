@@ -2,7 +2,16 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { RELAY_NAME } from "../kit/event-sql.ts";
-import { type ActionLike, HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall, TOKEN_RECIPE } from "../kit/relay-definition.ts";
+import {
+  type ActionLike,
+  HOOK_SECRET,
+  makeOrders,
+  receiverDefinition,
+  saveRelay,
+  signedCall,
+  TOKEN_RECIPE,
+  tokenCall,
+} from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const follower = (
@@ -75,8 +84,19 @@ describe("over the API", () => {
     await save(follower());
     expect((await importLines(JSON.stringify(delivery))).lines[0].outcome).toBe("new");
     expect((await importLines(JSON.stringify(delivery))).lines[0].outcome).toBe("known");
+    expect((await running.hook("stripe", delivery)).body.duplicate).toBe(true);
     const forged = { ...delivery, body: JSON.stringify({ ...body, id: "b", signature }) };
     expect((await importLines(JSON.stringify(forged))).lines[0].code).toBe("bad_signature");
+  });
+
+  test("an import spends a signature that counts once, and the source still takes the delivery", async () => {
+    await saveRelay(running, receiverDefinition({ name: "stripe", verify: TOKEN_RECIPE }));
+    await save(follower());
+    const { headers, body } = tokenCall("t1", { id: "a" });
+    expect((await importLines(JSON.stringify({ headers, body }))).lines[0].outcome).toBe("new");
+    expect((await running.hook("stripe", tokenCall("t1", { id: "b" }))).status).toBe(401);
+    expect((await running.hook("stripe", { headers, body })).body.events).toHaveLength(2);
+    expect(await listEvents()).toEqual(["paid import", "stripe request"]);
   });
 
   test("an import of unsigned lines follows the unsigned-event rule", async () => {

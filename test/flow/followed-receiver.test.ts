@@ -177,6 +177,33 @@ describe("the transaction", () => {
     expect(await listEvents()).toHaveLength(3);
   });
 
+  test("stores nothing while a follower cannot be opened, so that the sender repeats the request", async () => {
+    await saveAll([followerDefinition("paid")]);
+    await running.service.store.write("app", (tx) =>
+      tx.run("UPDATE relay SET definition = replace(definition, 'write_record', 'unknown_action') WHERE name = 'paid'"),
+    );
+    await running.restart();
+    const { status, body } = await running.hook("stripe", call("a", "paid"));
+    expect([status, body.code, body.message]).toEqual([
+      503,
+      "not_recorded",
+      expect.stringContaining("The relay paid, which follows this receiver, cannot be opened"),
+    ]);
+    expect(await listEvents()).toEqual([]);
+  });
+
+  test("gives a repeated request to a follower that was created after a signature counted", async () => {
+    const map = { event_id: "id", event_type: "type", amount: "amount" };
+    await saveRelay(running, receiverDefinition({ name: "stripe", map, verify: TOKEN_RECIPE }));
+    await running.hook("stripe", tokenCall("t1", { id: "a" }));
+    await save(followerDefinition("later", { map }));
+    const again = await running.hook("stripe", tokenCall("t1", { id: "a" }));
+    expect([again.body.duplicate, again.body.events?.length]).toEqual([undefined, 2]);
+    expect((await running.hook("stripe", tokenCall("t1", { id: "a" }))).body.duplicate).toBe(true);
+    expect((await running.hook("stripe", tokenCall("t1", { id: "b" }))).status).toBe(401);
+    expect((await listEvents()).map(({ relay }) => relay)).toEqual(["stripe", "later"]);
+  });
+
   test("remembers a signature that counts once at the source", async () => {
     const map = { event_id: "id", event_type: "type", amount: "amount" };
     await saveRelay(running, receiverDefinition({ name: "stripe", map, verify: TOKEN_RECIPE }));
@@ -230,14 +257,6 @@ describe("a save", () => {
       400,
       "invalid_definition",
       "handshake",
-    ],
-    [
-      "of an opt-in where the source signs its events",
-      [],
-      followerDefinition("paid", { trustUnsignedEvents: true }),
-      400,
-      "invalid_definition",
-      "nothing to trust",
     ],
   ];
   for (const [what, prepare, definition, status, code, says] of refusals) {
@@ -301,6 +320,18 @@ describe("the unsigned-event rule", () => {
     expect(JSON.stringify(body)).toContain("The relay grants follows stripe");
   });
 
+  test("lets one plan change the scheme of the source and the opt-in of its followers, in either direction", async () => {
+    const both = (verify: Record<string, unknown> | undefined, trust: object) => [
+      followerDefinition("grants", { map: byEmail, actions: [GRANT], ...trust }),
+      receiverDefinition({ name: "stripe", ...(verify === undefined ? {} : { verify }) }),
+    ];
+    for (const relays of [both(undefined, {}), both(TOKEN, { trustUnsignedEvents: true }), both(undefined, {})]) {
+      const { body } = await running.api("POST", "/sync/plan", { relays });
+      const applied = await running.api("POST", "/sync/apply", { relays, plan: body.plan });
+      expect([applied.status, applied.body.message]).toEqual([200, undefined]);
+    }
+  });
+
   test("warns of a scheme of the source that widens what a follower does", async () => {
     const verify = { ...TOKEN_RECIPE };
     await saveRelay(running, receiverDefinition({ name: "stripe", verify }));
@@ -311,6 +342,17 @@ describe("the unsigned-event rule", () => {
     const optIn = body.warnings.find(({ code }: { code: string }) => code === "unsigned_events");
     expect(optIn?.message).toContain("The relay trusted follows stripe");
   });
+});
+
+test("a rejected request counts as missing if a follower takes it, until its event arrives at the follower", async () => {
+  await saveAll([followerDefinition("paid", { when: { event_type: "paid" } })], { when: { event_type: "refunded" } });
+  await running.hook("stripe", call("first", "paid"));
+  const reject = (type: string) => running.hook("stripe", signedCall({ id: "a", type }, "anotherSecretOfTwentyFour1"));
+  expect([(await reject("other")).status, (await reject("paid")).status]).toEqual([401, 401]);
+  await running.clock.advance(5_000);
+  const listed = async () =>
+    await running.rows<{ id: string; arrived: number | null }>("SELECT event_id AS id, arrived_at AS arrived FROM rejected_delivery");
+  expect(await listed()).toEqual([{ id: "a", arrived: null }]);
 });
 
 describe("sync", () => {

@@ -143,7 +143,7 @@ test("prints a secret to stdout once, and nowhere else", async () => {
 
 const refused: [string, string, number, string][] = [
   ["a relay that does not exist", "relays show order", 1, "relay relays list shows the existing ones"],
-  ["an unknown word", "relays stop orders", 2, "list, show, funnel, checklist, rejected, pause, resume, retry, delete, history"],
+  ["an unknown word", "relays stop orders", 2, "list, show, funnel, checklist, cases, rejected, skipped, pause, resume, retry, delete, history"],
   ["nothing on standard input", "relays set-secret orders", 2, "Standard input was empty"],
   ["a signing secret for a relay that signs nothing", "relays rotate-secret orders --signing", 1, "no call_url action"],
   ["an overlap of eight days", "relays rotate-secret orders --overlap 691200", 2, "from 0 to 604800"],

@@ -104,6 +104,7 @@ const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Pr
       ...["relay.name", "relay_name.name", "collection.name", "product.name", "plan.name", "access_slug.slug", "record.collection"],
       ...["record_watch.collection", "past_record_watch.collection", "access_grant.entitlement", "subscription.plan", "effect.key"],
       ...["access_revocation.entitlement", "plan_cancellation.plan", "plan_cancellation.ref"],
+      "rejected_count.relay_name",
       ...["audit.target", "problem.target", "synced.target", "signature_memory.relay_name", "retired_secret.relay_name"],
     ],
     give: async () => {
@@ -168,6 +169,25 @@ const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Pr
     comes: ["ref_unresolved"],
   },
   {
+    what: "the key of a sync",
+    holds: ["apply_response.request_key"],
+    give: async () => {
+      const { plan } = await made("POST", "/sync/plan", { relays: [] });
+      return (await made("POST", "/sync/apply", { relays: [], plan, key: letters(MAX_ONCE_KEY_CHARS) })).changes;
+    },
+    comes: 0,
+  },
+  {
+    what: "the name of a case",
+    holds: ["relay_case.name"],
+    give: async () => {
+      await saveRelay(running, receiverDefinition({ name: "with-case" }));
+      const name = letters(MAX_NAME_CHARS);
+      return (await made("PUT", `/relays/with-case/cases/${name}`, { body: '{"id":"a"}' })).case.name.length;
+    },
+    comes: MAX_NAME_CHARS,
+  },
+  {
     what: "the name in a request to a receiver that does not exist",
     holds: ["unknown_request.name"],
     give: async () => (await running.hook(letters(2_000), { headers: {}, body: "{}" })).status,
@@ -179,8 +199,9 @@ test.each([...LONGEST])("$what", async ({ give, comes }) => {
   expect(await give()).toEqual(comes);
 });
 
-/** Columns whose texts the service makes, all of them short: ids, hashes, fixed words and days. */
-const OURS = /[._](id|utc_day|fingerprint|state|kind|trigger|code|change)$|^environment\.name$|^writer_commit\.connection$/;
+/** Columns whose texts the service makes, all of them short: ids, hashes, fixed words, days and names of backups. */
+const OURS =
+  /[._](id|utc_day|fingerprint|state|kind|trigger|code|change)$|^environment\.name$|^writer_commit\.connection$|^apply_response\.caller$|^backup_copy\.name$/;
 
 const INDEXED = ON_POSTGRES
   ? `SELECT DISTINCT c.relname || '.' || a.attname AS name FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid

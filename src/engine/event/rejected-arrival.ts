@@ -12,7 +12,7 @@ import {
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { FencedStore, Reader, Writer } from "../../store/port.ts";
-import { findDuplicate, keyOfEventId } from "./insert.ts";
+import { type DedupeKey, findDuplicate, keyOfEventId } from "./insert.ts";
 
 /** The ids that one transaction compares with the events. */
 const IDS_AT_ONCE = 100;
@@ -46,14 +46,15 @@ async function markArrivals(store: RejectedStore, nowMs: number): Promise<void> 
 }
 
 async function markSome(tx: Writer, some: readonly Missing[], nowMs: number): Promise<void> {
+  const takers = await listTakers(tx, some);
   const keyed = some.map((one) => ({
     ...one,
-    key: keyOfEventId(one.environmentId, one.relayName, one.eventId),
+    keys: (takers.get(one.relayId) ?? []).map((name) => keyOfEventId(one.environmentId, name, one.eventId)),
   }));
-  await tx.keys.prefetch?.(keyed.map(({ key }) => key.hash));
+  await tx.keys.prefetch?.(keyed.flatMap(({ keys }) => keys.map(({ hash }) => hash)));
   const arrived = new Set<string>();
-  for (const { key, relayId, eventId } of keyed) {
-    const event = await findDuplicate(tx, key);
+  for (const { keys, relayId, eventId } of keyed) {
+    const event = await findFirst(tx, keys);
     if (event === null) continue;
     arrived.add(relayId);
     await tx.run(
@@ -62,6 +63,26 @@ async function markSome(tx: Writer, some: readonly Missing[], nowMs: number): Pr
     );
   }
   for (const relayId of arrived) await deleteComplete(tx, relayId);
+}
+
+/** Lists the names under which an event of each relay can arrive: its own and those of the relays that follow it. */
+async function listTakers(tx: Reader, some: readonly Missing[]): Promise<Map<string, string[]>> {
+  const takers = new Map<string, string[]>();
+  for (const { relayId, relayName, environmentId } of some) {
+    if (takers.has(relayId)) continue;
+    const sql = "SELECT name FROM relay WHERE environment_id = ?1 AND source_name = ?2 ORDER BY name";
+    const followers = await tx.all<{ name: string }>(sql, environmentId, relayName);
+    takers.set(relayId, [relayName, ...followers.map(({ name }) => name)]);
+  }
+  return takers;
+}
+
+async function findFirst(tx: Writer, keys: readonly DedupeKey[]): Promise<{ id: string } | null> {
+  for (const key of keys) {
+    const event = await findDuplicate(tx, key);
+    if (event !== null) return event;
+  }
+  return null;
 }
 
 async function deleteComplete(tx: Writer, relayId: string): Promise<void> {

@@ -285,12 +285,12 @@ async function enterOne(
   const { keys, once, verified, unsigned, mapped, parsed } = event;
   const [dedupe] = keys;
   const shown = { ...NOTHING, line, key: hex(dedupe.hash), verified, unsigned };
-  if (once !== null) {
-    const earlier = (await findEarlierUse(tx, once)) ?? planned?.findUse(once) ?? null;
+  const earlier = once === null ? null : ((await findEarlierUse(tx, once)) ?? planned?.findUse(once) ?? null);
+  if (earlier !== null) {
     // The use is the source's. The follower's own keys decide if it has the event.
-    if (earlier?.sameBody === true && relay.receiver.source === null)
+    if (earlier.sameBody && relay.receiver.source === null)
       return { ...shown, outcome: "known", eventId: earlier.eventId };
-    if (earlier?.sameBody === false) {
+    if (!earlier.sameBody) {
       const message = "its signature was accepted once before, with another body, and counts once.";
       return { ...shown, outcome: "refused", code: "bad_signature", message };
     }
@@ -327,6 +327,6 @@ async function enterOne(
     nowMs,
     source: way,
   });
-  if (once !== null && relay.receiver.source === null) await spendSignature(tx, once, id);
+  if (once !== null && earlier === null) await spendSignature(tx, once, id);
   return { ...shown, outcome: "new", eventId: id };
 }

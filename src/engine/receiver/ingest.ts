@@ -122,23 +122,28 @@ export class Ingestion {
     }
     const once = verdict.onceText === null ? null : signatureUse(relay, verdict, body);
     const earlier = once === null ? null : await this.#uses.find(once);
-    if (earlier !== null) return this.#answerSecondUse(relay, earlier, source());
+    const isRepeated = earlier !== null && followers.length > 0 && (await this.#hasEvent(relay, earlier));
+    if (earlier !== null && !isRepeated) return this.#answerSecondUse(relay, earlier, source());
     const parsed = call.parsed();
     if (!parsed.ok) {
       await this.#countEventless(relay);
       throw new Refusal("invalid_json", parsed.message);
     }
+    requireReadable(followers);
     const readings = [relay, ...followers].map((one) => readRequest(one, parsed));
-    const matched = readings.filter(({ mismatch }) => mismatch === null);
+    const idOf = ({ mapped }: Reading): string | null => readEventId(mapped) ?? verdict.senderEventId;
+    // A body's key changes each day, so only a relay with an event id can tell that it has no event of a repeated request.
+    const matched = readings.filter((one) => one.mismatch === null && (!isRepeated || idOf(one) !== null));
     const [first] = matched;
+    if (first === undefined && earlier !== null) return this.#answerSecondUse(relay, earlier, source());
     if (first === undefined) return await this.#answerIgnored(relay, readings, once, source());
     this.#recordIgnored(readings);
     for (const one of matched) health.recordMatch(one.relay);
-    const events = matched.map(({ relay: taker, mapped }) => {
-      const eventId = readEventId(mapped) ?? verdict.senderEventId;
-      return this.#makeEvent({ relay: taker, body, parsed, mapped, eventId, once });
-    }) as [ReceivedEvent, ...ReceivedEvent[]];
-    const stored = await this.#events.store({ appId: relay.appId, events, once, counted: false });
+    const events = matched.map((one) =>
+      this.#makeEvent({ relay: one.relay, body, parsed, mapped: one.mapped, eventId: idOf(one), once }),
+    ) as [ReceivedEvent, ...ReceivedEvent[]];
+    const spent = isRepeated ? null : once;
+    const stored = await this.#events.store({ appId: relay.appId, events, once: spent, counted: false });
     if (stored instanceof Refusal) {
       health.recordCapped(relay);
       throw stored;
@@ -151,12 +156,13 @@ export class Ingestion {
         ? {}
         : { events: matched.map(({ relay: { name } }, at) => ({ relay: name, eventId: ids[at] ?? "" })) };
     if (stored.every(({ duplicate }) => duplicate)) {
-      const cause = () =>
-        this.#explainDuplicate({ relay: first.relay, call, verdict }, first.mapped, eventId);
-      const rest = readings
-        .filter((one) => one !== first)
-        .map((one) => listOther(one, ids[matched.indexOf(one)]));
-      return { ...(await this.#answerDuplicate(first.relay, cause, source(), eventId, rest)), ...taken };
+      const [own, ...others] = readings.map((one) => listOther(one, ids[matched.indexOf(one)]));
+      const isOwn = first.relay === relay;
+      const cause = async () =>
+        isOwn
+          ? await this.#explainDuplicate({ relay, call, verdict }, first.mapped, eventId)
+          : (own?.cause ?? "");
+      return { ...(await this.#answerDuplicate(relay, cause, source(), eventId, others)), ...taken };
     }
     for (const [at, { duplicate, id }] of stored.entries()) {
       const taker = matched[at]?.relay;
@@ -166,6 +172,13 @@ export class Ingestion {
     }
     if (once !== null) this.#uses.remember(eventId);
     return { received: true, eventId, ...taken };
+  }
+
+  /** Reports whether the first use of a signature had the same body and its event still exists, so that the keys of its time exist too. */
+  async #hasEvent({ environmentId }: LiveRelay, earlier: EarlierUse): Promise<boolean> {
+    if (!earlier.sameBody || earlier.eventId === null) return false;
+    const { eventId } = earlier;
+    return (await this.#deps.store.read((tx) => findEventView(tx, environmentId, eventId))) !== null;
   }
 
   /** Answers a request that no relay takes. The log has it once, with what each follower did with it. */
@@ -307,6 +320,16 @@ function asStored({ truncated }: EventDraft["payload"], event: Json, mapped: Jso
   if (truncated) return null;
   const isText = Object.values(mapped).every((value) => typeof value === "string");
   return { event, mapped: isText ? mapped : parseJson(writeJson(mapped)) };
+}
+
+/** Refuses a request of which a follower's event could not be stored, so that the sender repeats it for all relays. */
+function requireReadable(followers: readonly ReceiverRelay[]): void {
+  const unreadable = followers.find(({ receiver }) => receiver.closed === "unreadable");
+  if (unreadable === undefined) return;
+  throw new Refusal(
+    "not_recorded",
+    `The relay ${unreadable.name}, which follows this receiver, cannot be opened, so nothing is stored. The log of the server says why.`,
+  );
 }
 
 function readRequest(relay: ReceiverRelay, parsed: MatchedRequest["parsed"]): Reading {

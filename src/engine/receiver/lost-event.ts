@@ -20,9 +20,10 @@ export interface LostEvent {
 
 const UNREAD: LostEvent = { eventId: null, claimed: null, isIgnored: false };
 
-/** Reads the event that an unverified request would have become, as ingest.ts does. Returns null for a handshake. */
+/** Reads the event that an unverified request would have become, as ingest.ts does. `followers` follow the relay. Returns null for a handshake. */
 export function readLostEvent(
   { receiver, definition: { trigger } }: ReceiverRelay,
+  followers: readonly ReceiverRelay[],
   call: ReceivedRequest,
 ): LostEvent | null {
   if (call.body.byteLength > MAX_READ_BYTES) return UNREAD;
@@ -32,6 +33,8 @@ export function readLostEvent(
   const mapped = readMap(receiver.map, parsed);
   const own = trigger.kind === "receiver" ? readUnverifiedEventId(trigger.verify, call) : null;
   const eventId = readEventId(mapped) ?? own;
-  const isIgnored = matchesWhen(receiver.when, mapped) !== null;
+  const isIgnored =
+    matchesWhen(receiver.when, mapped) !== null &&
+    followers.every((one) => matchesWhen(one.receiver.when, readMap(one.receiver.map, parsed)) !== null);
   return { eventId, claimed: makeClaim(eventId, scalarText(mapped.event_type)), isIgnored };
 }

@@ -309,7 +309,8 @@ export class Receiver {
     const explain = this.#requestLog.recordUnexplained(by, source);
     let claimed: ClaimedEvent | null = null;
     const identify = (): void => {
-      const lost = readLostEvent(by.relay, call);
+      const followers = this.#deps.relays.cached?.followersOf(by.relay.id) ?? [];
+      const lost = readLostEvent(by.relay, followers, call);
       if (lost === null) return;
       claimed = lost.claimed;
       if (isLoss && !lost.isIgnored) this.#requestLog.recordLoss(by.relay, lost, nowMs);

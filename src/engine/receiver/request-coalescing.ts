@@ -61,7 +61,8 @@ export class RequestCoalescer {
     if (call.outcome === "duplicate") return { ...call, fold: null };
     const { environmentId, relayName, outcome, code, at } = call;
     const cause = isCapped ? "" : outcome === "ignored" ? call.cause : this.#causes.strip(call.cause);
-    const kind = `${environmentId} ${relayName} ${code} ${cause}`;
+    const others = (call.followers ?? []).map((one) => `${one.relay} ${one.cause}`).join(" ");
+    const kind = `${environmentId} ${relayName} ${code} ${cause}${others}`;
     let key = `${kind} ${outcome === "ignored" ? "" : networkOf(call.source)}`;
     let known = this.#folds.get(key);
     if (known === undefined && this.#isFull(kind)) {

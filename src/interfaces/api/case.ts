@@ -42,7 +42,7 @@ export const caseRoutes = [
     method: "POST",
     path: "/relays/:name/cases/run",
     summary:
-      "Runs the cases of a relay, and reports which ones end otherwise than before. With definition, it runs them as if that were saved. It writes, mails and calls nothing.",
+      "Runs the cases of a relay without effect, and reports the ones with another result. With definition, it runs them as if that were saved.",
     body: fields({
       definition: Type.Optional(Type.Unknown({ description: "a relay definition, a JSON object" })),
     }),

@@ -56,21 +56,26 @@ export const copyTargetView = Type.Object({
 /** A new endpoint. An absent or empty secret stays, if one is stored for this endpoint and access key ID. */
 export const copyTargetInput = fields({
   endpoint: Type.String({
+    maxLength: 300,
     description: "the URL of an S3 endpoint, such as https://s3.eu-central-1.amazonaws.com",
   }),
-  bucket: Type.String({ description: "the name of the bucket" }),
+  bucket: Type.String({ maxLength: 100, description: "the name of the bucket" }),
   region: Type.Optional(
-    Type.String({ description: `the region of the bucket; ${USUAL_REGION} if it is absent` }),
+    Type.String({ maxLength: 60, description: `the region of the bucket; ${USUAL_REGION} if it is absent` }),
   ),
-  prefix: Type.Optional(Type.String({ description: "a folder in the bucket; absent or empty for none" })),
-  accessKeyId: Type.String({ description: "the access key ID" }),
+  prefix: Type.Optional(
+    Type.String({ maxLength: 300, description: "a folder in the bucket; absent or empty for none" }),
+  ),
+  accessKeyId: Type.String({ maxLength: 128, description: "the access key ID" }),
   secretAccessKey: Type.Optional(
     Type.String({
+      maxLength: 200,
       description: "the secret access key, which is never shown again; absent to keep the stored one",
     }),
   ),
   passphrase: Type.Optional(
     Type.String({
+      maxLength: 500,
       description: `the passphrase that encrypts the copies, at least ${MIN_PASSPHRASE_CHARS} characters, never shown again; absent to keep the stored one`,
     }),
   ),

@@ -9,8 +9,8 @@ import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { listReferenceWarnings, startsOnCreated, writesTo } from "../../rules/relay/relay-problem.ts";
 import { type CatalogLookup, checkWrites, MAX_NAMED } from "../../rules/relay/relay-reference.ts";
 import { sellsOnCall } from "../../rules/relay/selling-overlap.ts";
-import { isSource, sourceNameOf, withScheme } from "../../rules/relay/source.ts";
-import { checkUnsignedRule, unsignedWarning } from "../../rules/relay/unsigned-rule.ts";
+import { isSource, listBreaks, sourceNameOf, withScheme } from "../../rules/relay/source.ts";
+import { unsignedWarning } from "../../rules/relay/unsigned-rule.ts";
 import { parseSoldThrough } from "../../shop/selling/catalog-item.ts";
 import { type Catalog, catalogPath, EMPTY_CATALOG, isCatalogFile, readCatalogFile } from "./catalog-file.ts";
 import { listDefinitionFiles, readDefinitionFile, relayNameOf, relaysFolder } from "./definition-file.ts";
@@ -115,7 +115,7 @@ function checkSource(
   }
   const following = withScheme(follower, file.definition);
   const optIn = unsignedWarning(following);
-  return { problems: checkUnsignedRule(following), warnings: optIn === null ? [] : [optIn] };
+  return { problems: listBreaks(following), warnings: optIn === null ? [] : [optIn] };
 }
 
 /** Sorts by the lines of the file. */

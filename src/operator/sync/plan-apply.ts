@@ -23,8 +23,14 @@ import { addOptInWarning, listProductionWarnings } from "./production-warning.ts
 import { listRemovedFieldWarnings } from "./removed-field.ts";
 import { deleteSynced, matchesSynced, recordSynced, syncTarget } from "./synced.ts";
 
-/** The refusals that the save of another relay can resolve: what the relay sells or follows is missing, or another relay still follows it. */
-const WAITS_FOR_OTHERS: ReadonlySet<string> = new Set(["relay_missing", "receiver_followed"]);
+/**
+ * Reports whether the save of another relay can resolve the refusal: what the relay sells or follows is missing, or another relay follows it and
+ * still needs it unchanged.
+ */
+function waitsForOthers({ code, extra }: Refusal): boolean {
+  const details = extra.details ?? {};
+  return code === "relay_missing" || Object.hasOwn(details, "followers");
+}
 
 const FROM_SYNC = { kind: "file", synced: true } as const;
 
@@ -283,7 +289,7 @@ class PlanApplier {
       await this.#tx.attempt(() => this.#deleteRelay(entry));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (WAITS_FOR_OTHERS.has(error.code)) return false;
+      if (waitsForOthers(error)) return false;
       this.#reject(syncTarget(entry), error);
     }
     return true;
@@ -342,7 +348,7 @@ class PlanApplier {
       await this.#tx.attempt(() => this.#saveRelay(entry));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (WAITS_FOR_OTHERS.has(error.code)) return false;
+      if (waitsForOthers(error)) return false;
       this.#reject(syncTarget(entry), error);
     }
     return true;

@@ -110,14 +110,14 @@ function templatePaths(roots: readonly string[]): string[] {
   return roots.flatMap((root) => TEMPLATE_NAMES[root]?.map((name) => `${root}.${name}`) ?? [root]);
 }
 
-/** Title and examples of each variant, by the literal that identifies it. */
+/** Title and examples of each variant, by the field and the literal that identify it. */
 const VARIANT_NOTES: ReadonlyMap<string, VariantNotes> = new Map<string, VariantNotes>([
-  ...ACTIONS.map(({ type, title, examples }) => [type, { title, examples }] as const),
+  ...ACTIONS.map(({ type, title, examples }) => [`type ${type}`, { title, examples }] as const),
   ...TRIGGERS.map(
     ({ kind, title, examples, templateRoots }) =>
-      [kind, { title, examples, "x-template-paths": templatePaths(templateRoots) }] as const,
+      [`kind ${kind}`, { title, examples, "x-template-paths": templatePaths(templateRoots) }] as const,
   ),
-  ...SCHEMES.map(({ name, title, examples }) => [name, { title, examples }] as const),
+  ...SCHEMES.map(({ name, title, examples }) => [`scheme ${name}`, { title, examples }] as const),
 ]);
 
 interface VariantNotes {
@@ -181,7 +181,7 @@ function translateUnion(shape: Shape, variants: readonly Shape[]): Shape {
     // Repeated outside the variants, so that an editor can complete the name before a variant is chosen.
     properties: { [discriminator]: { enum: names } },
     oneOf: variants.map((variant, index) => ({
-      ...VARIANT_NOTES.get(names[index] ?? ""),
+      ...VARIANT_NOTES.get(`${discriminator} ${names[index]}`),
       ...translate(variant),
     })),
   };

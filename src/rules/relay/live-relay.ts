@@ -188,7 +188,7 @@ export class LiveRelays {
       return relay;
     } catch (error) {
       this.#deps.onUnreadable?.(row, error);
-      return makeUnreadableRelay(row, this.#deps);
+      return makeUnreadableRelay(row, source, this.#deps);
     }
   }
 
@@ -303,7 +303,7 @@ function identifyRelay(
 }
 
 /** Makes a placeholder for a relay that cannot be read. */
-function makeUnreadableRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
+function makeUnreadableRelay(row: LiveRow, source: LiveRow | null, deps: LiveRelayDeps): LiveRelay {
   const trigger: Definition["trigger"] = { kind: "data_change", collection: "", on: [] };
   return {
     ...identifyRelay(row, deps),
@@ -316,7 +316,7 @@ function makeUnreadableRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
     releasing: false,
     waitsFor: null,
     receiver: {
-      source: row.sourceName === null ? null : { id: "", name: row.sourceName },
+      source: row.sourceName === null ? null : { id: source?.id ?? "", name: row.sourceName },
       url: receiverUrl(deps.baseUrl(), row.appId, row.name),
       verifier: null,
       closed: "unreadable",

@@ -4,7 +4,7 @@
  * its own scheme, so no follower is followed. Source: sources, "Following a receiver".
  */
 import { MAX_FOLLOWERS } from "../../base/limit.ts";
-import { Refusal, refuseDefinition, type Warning } from "../../base/refusal.ts";
+import { type Problem, Refusal, type Warning } from "../../base/refusal.ts";
 import { findNearestName } from "../../base/text.ts";
 import type { Reader } from "../../store/port.ts";
 import { FOLLOWED_RECEIVER } from "../verify/followed-receiver.ts";
@@ -13,6 +13,7 @@ import { findRelay, listRelayRows, RELAY } from "./relay.ts";
 import { checkUnsignedRule, unsignedWarning, widensUnsigned } from "./unsigned-rule.ts";
 
 const FIELD = "trigger.verify.receiver";
+const OPT_IN = "trigger.trustUnsignedEvents";
 const FOLLOWER = RELAY.pick("name", "definition");
 
 /** Returns the name of the receiver that the relay follows; null if it follows none. */
@@ -70,14 +71,26 @@ export async function checkFollowing(tx: Reader, saved: SavedDefinition): Promis
   const { environmentId, before, after } = saved;
   if (sourceNameOf(after) !== null) {
     const following = await requireSource(tx, environmentId, after);
-    const problems = checkUnsignedRule(following);
-    if (problems.length > 0) throw refuseDefinition(problems);
+    const problems = listBreaks(following);
+    if (problems.length > 0)
+      throw new Refusal("invalid_definition", problems[0]?.message ?? "", {
+        problems,
+        details: { followers: [after.name] },
+      });
     const earlier = before === null ? null : await withSourceScheme(tx, environmentId, before);
     const warning = widensUnsigned(earlier, following) ? unsignedWarning(following) : null;
     await refuseFollowers(tx, saved);
     return warning === null ? [] : [warning];
   }
   return isSource(after) ? await checkFollowers(tx, saved) : await refuseFollowers(tx, saved);
+}
+
+/**
+ * Lists where a follower breaks the unsigned-event rule. An opt-in that it does not need is no break: otherwise neither the source could start to
+ * sign its events before the follower loses the opt-in, nor the follower lose it before.
+ */
+export function listBreaks(following: Definition): Problem[] {
+  return checkUnsignedRule(following).filter(({ field }) => field !== OPT_IN);
 }
 
 /** Returns the follower's definition with the source's scheme. */
@@ -133,10 +146,13 @@ async function checkFollowers(
   if (before === null) return warnings;
   for (const { name, definition } of await listFollowers(tx, environmentId, after.name)) {
     const [was, is] = [withScheme(definition, before), withScheme(definition, after)];
-    const [problem] = checkUnsignedRule(is);
+    const [problem] = listBreaks(is);
     if (problem !== undefined) {
       const message = `The relay ${name} follows ${after.name}, and this scheme would break it: ${problem.message}`;
-      throw refuseDefinition([{ field: "trigger.verify", message }]);
+      throw new Refusal("invalid_definition", message, {
+        problems: [{ field: "trigger.verify", message }],
+        details: { followers: [name] },
+      });
     }
     const warning = widensUnsigned(was, is) ? unsignedWarning(is) : null;
     if (warning !== null)

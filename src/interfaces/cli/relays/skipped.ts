@@ -12,7 +12,7 @@ import { pathOf } from "./request.ts";
 
 export const relaysSkipped: Command = {
   words: ["relays", "skipped"],
-  summary: "list or start the runs of a schedule that a hold skipped",
+  summary: "list or start the runs that a hold skipped",
   details:
     "The list has the last 100 skipped runs of the relay's current trigger that have no event. --run starts them, each with its scheduled time. A run never starts twice. During a hold, a started run waits for the release.",
   arguments: [NAME],

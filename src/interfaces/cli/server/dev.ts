@@ -6,6 +6,7 @@ import { startLocalSync } from "../../../operator/sync/local-sync.ts";
 import { COMMAND_LINE } from "../../../platform/account/api-key.ts";
 import { findLocalEnvironment } from "../../../platform/account/environment.ts";
 import { listRelayRows } from "../../../rules/relay/relay.ts";
+import { isSource } from "../../../rules/relay/source.ts";
 import { type Command, CommandFailure } from "../command.ts";
 import { programWord, type RunningService, type World } from "../io.ts";
 import { LOCAL_DATABASE, RUN_OPTIONS, readServiceConfig, SERVICE_DIR } from "../service-option.ts";
@@ -92,7 +93,7 @@ async function sayWhere(
   world: World,
 ): Promise<void> {
   const rows = await service.store.read((tx) => listRelayRows(tx, environment.id));
-  const receivers = rows.filter((row) => row.definition.trigger.kind === "receiver");
+  const receivers = rows.filter((row) => isSource(row.definition));
   world.say(`Relays     ${rows.length} in ${shown}/relays, watched`);
   for (const { name } of receivers) {
     world.say(`Receiver   ${service.baseUrl}/hooks/${environment.appId}/${name}`);
