@@ -88,6 +88,7 @@ const GROUPS: readonly (readonly [why: string, files: readonly string[]])[] = [
       "test/crash/bulk-replay-crash.test.ts",
       "test/crash/login-crash.test.ts",
       "test/crash/mail-crash.test.ts",
+      "test/flow/backup-copy.test.ts",
       "test/flow/executable-life.test.ts",
       "test/house/test-command.test.ts",
       "test/house/with-bun.test.ts",

@@ -418,6 +418,12 @@ describe("sync", () => {
     const { body } = await plan([receiverDefinition({ name: "stripe", verify: { scheme: "shared_token" } }), trusted]);
     const shown = body.entries.find(({ name }: { name: string }) => name === "trusted");
     expect([shown.state, shown.capturedCall?.widens]).toEqual(["unchanged", true]);
+    const only = await plan([receiverDefinition({ name: "stripe", verify: { scheme: "shared_token" } })]);
+    const kept = only.body.entries.find(({ name }: { name: string }) => name === "trusted");
+    expect([kept.state, kept.capturedCall?.widens]).toEqual(["only_there", true]);
+    const added = await plan([followerDefinition("added", { map, actions: [GRANT], trustUnsignedEvents: true })]);
+    const shownNew = added.body.entries.find(({ name }: { name: string }) => name === "added");
+    expect([shownNew.state, shownNew.capturedCall?.widens]).toEqual(["created", true]);
   });
 });
 

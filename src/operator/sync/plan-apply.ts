@@ -239,16 +239,13 @@ class PlanApplier {
   toResult(found: ReadonlyMap<string, readonly Warning[]> = new Map()): PlanResult {
     const { environment, baseUrl } = this.#context;
     const urlOf = (name: string): string => receiverUrl(baseUrl, environment.appId, name);
-    const relays = new Map(
-      this.#plan.entries.filter(({ kind }) => kind === "relay").map((entry) => [entry.name, entry]),
-    );
     const entries = this.#plan.entries.map((entry) => {
       const target = syncTarget(entry);
       const refusal = this.#refusals.get(target);
       const rejection = refusal === undefined ? null : { code: refusal.code, message: refusal.message };
       const warnings = [...(found.get(target) ?? []), ...(this.#warnings.get(target) ?? [])];
       const cases = this.#cases.get(target);
-      const view = viewEntry(entry, relays, urlOf, warnings, rejection);
+      const view = viewEntry(entry, urlOf, warnings, rejection);
       return cases === undefined ? view : { ...view, cases };
     });
     return {

@@ -57,6 +57,8 @@ export type Entry = {
   /** The version of an existing relay. */
   version: number | null;
   newer?: NonNullable<EntryView["newer"]>;
+  /** The definitions of a follower with the scheme of its source, before and after the plan; absent for other relays. */
+  following?: { before: Definition | null; after: Definition };
   /** The synced relay without a file that has the same definition under another name. */
   renamed?: Omit<NonNullable<EntryView["renamed"]>, "receiverUrl"> & { isReceiver: boolean };
 };
@@ -92,16 +94,51 @@ export async function readPlan(tx: Reader, environmentId: number, files: Files):
   const unmatched = await readUnmatchedRelays(tx, environmentId, files);
   await findRenamed(tx, environmentId, entries, unmatched);
   entries.push(...unmatched);
+  await resolveSources(tx, environmentId, entries);
   for (const item of catalog === null ? [] : [...listResources(catalog), ...listOffers(catalog)]) {
     entries.push(await readItemEntry(tx, environmentId, item, files));
   }
   // Warnings also depend on items that no file names.
   const stands = await hashCatalog(tx, environmentId);
   // The texts of an entry name who changed an item. They do not change what the plan does, so an approval stays valid.
-  const compared = entries.map(({ newer: _newer, renamed: _renamed, ...entry }) => entry);
+  const compared = entries.map(
+    ({ newer: _newer, renamed: _renamed, following: _following, ...entry }) => entry,
+  );
   const sides = { environmentId, prune, entries: compared, stands, stamp: source?.stamp ?? null };
   const id = new Bun.CryptoHasher("sha256").update(writeCanonicalJson(sides)).digest("hex");
   return { id: `pln_${id.slice(0, 40)}`, entries };
+}
+
+/** Records how each follower is judged, also one whose source or whose own definition the files do not name. */
+async function resolveSources(tx: Reader, environmentId: number, entries: readonly Entry[]): Promise<void> {
+  const relays = new Map(entries.filter(({ kind }) => kind === "relay").map((entry) => [entry.name, entry]));
+  const stored = new Map<string, Definition | null>();
+  const findStored = async (name: string): Promise<Definition | null> => {
+    if (!stored.has(name)) stored.set(name, (await findRelay(tx, environmentId, name))?.definition ?? null);
+    return stored.get(name) ?? null;
+  };
+  const resolve = async (definition: Definition, isAfter: boolean): Promise<Definition> => {
+    const name = sourceNameOf(definition);
+    if (name === null) return definition;
+    const entry = isAfter ? relays.get(name) : undefined;
+    const source = (entry?.after as Definition | null | undefined) ?? (await findStored(name));
+    return source === null ? definition : withScheme(definition, source);
+  };
+  for (const [name, entry] of relays) {
+    if (entry.state === "deleted" || entry.state === "not_carried") continue;
+    const isNamed = entry.state !== "only_there";
+    const before = isNamed ? (entry.before as Definition | null) : await findStored(name);
+    const after = isNamed ? (entry.after as Definition | null) : before;
+    if (
+      after === null ||
+      (sourceNameOf(after) === null && (before === null || sourceNameOf(before) === null))
+    )
+      continue;
+    entry.following = {
+      before: before === null ? null : await resolve(before, false),
+      after: await resolve(after, true),
+    };
+  }
 }
 
 async function readRelayEntry(
@@ -239,13 +276,9 @@ async function isKnownRelay(
   return await matchesSynced(tx, environmentId, relayTarget(name), row.definition);
 }
 
-/**
- * Shows an entry. A new item has no differences, because its file has everything. `relays` are the plan's relays by name. `urlOf` returns a
- * receiver's URL.
- */
+/** Shows an entry. A new item has no differences, because its file has everything. `urlOf` returns a receiver's URL. */
 export function viewEntry(
   entry: Entry,
-  relays: ReadonlyMap<string, Entry>,
   urlOf: (name: string) => string,
   warnings: EntryView["warnings"],
   refusal: EntryView["refusal"],
@@ -260,7 +293,7 @@ export function viewEntry(
     diff,
     warnings,
     refusal,
-    capturedCall: viewCapturedCall(entry, relays),
+    capturedCall: viewCapturedCall(entry),
     ...(newer === undefined ? {} : { newer }),
     ...viewRenamed(entry, urlOf),
     ...(kind === "plan" ? { content: after } : {}),
@@ -274,26 +307,15 @@ function viewRenamed({ name, renamed }: Entry, urlOf: (name: string) => string):
 }
 
 /** Judges a follower by the scheme of its source, so that an unchanged follower counts where its source widens. */
-function viewCapturedCall(
-  { kind, state, before, after }: Entry,
-  sources: ReadonlyMap<string, Entry>,
-): EntryView["capturedCall"] {
-  if (kind !== "relay" || after === null) return null;
-  const was = before === null ? null : resolveScheme(before as Definition, sources, "before");
-  const is = resolveScheme(after as Definition, sources, "after");
+function viewCapturedCall({ kind, state, before, after, following }: Entry): EntryView["capturedCall"] {
+  if (kind !== "relay" || (after === null && following === undefined)) return null;
+  const was = following === undefined ? (before as Definition | null) : following.before;
+  const is = following?.after ?? (after as Definition);
   const [earlier, later] = [was === null ? null : describeCapturedCall(was), describeCapturedCall(is)];
   if (earlier === null && later === null) return null;
   const widens = widensUnsigned(was, is);
-  return state === "unchanged" && !widens ? null : { before: earlier, after: later, widens };
-}
-
-function resolveScheme(
-  definition: Definition,
-  relays: ReadonlyMap<string, Entry>,
-  side: "before" | "after",
-): Definition {
-  const source = relays.get(sourceNameOf(definition) ?? "")?.[side] ?? null;
-  return source === null ? definition : withScheme(definition, source as Definition);
+  const isKept = state === "unchanged" || state === "only_there";
+  return isKept && !widens ? null : { before: earlier, after: later, widens };
 }
 
 /** Finds the first rejection of a plan. Returns null if there is none. A relay that is left out does not stop the others. */
