@@ -131,14 +131,18 @@ async function findFormer(
 
 const KINDS: Readonly<Record<string, string>> = { schedule: "a clock", data_change: "a change of records" };
 
-function formatOtherTrigger({ definition: { trigger }, waitsFor }: LiveRelay): string {
+function formatOtherTrigger({ definition: { trigger }, receiver, waitsFor }: LiveRelay): string {
+  if (receiver?.source != null)
+    return `the relay of this name follows ${receiver.source.name} and has no URL: the sender must call the URL of ${receiver.source.name}`;
   const paused = waitsFor === "paused" || waitsFor === "both" ? ", is paused" : "";
   return `the relay of this name waits for ${KINDS[trigger.kind] ?? "another trigger"}${paused} and receives no calls`;
 }
 
 /** Finds the nearest receiver name in each environment that has one. */
 function findNearest(relays: readonly LiveRelay[], name: string): Map<number, string> {
-  const receivers = relays.filter(({ receiver }) => receiver !== null).slice(0, MAX_COMPARED_RECEIVERS);
+  const receivers = relays
+    .filter(({ receiver }) => receiver !== null && receiver.source === null)
+    .slice(0, MAX_COMPARED_RECEIVERS);
   const nearest = new Map<number, string>();
   for (const [environmentId, ofEnvironment] of Map.groupBy(receivers, (relay) => relay.environmentId)) {
     const near = findNearestName(
