@@ -8,7 +8,7 @@ import { listDifferences } from "../../base/json-diff.ts";
 import type { Checked } from "../../rules/relay/definition.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { findRelay, RELAY, relayTarget, type SecretKind } from "../../rules/relay/relay.ts";
-import { isSource, sourceNameOf, withScheme } from "../../rules/relay/source.ts";
+import { isSource, listAllFollowers, sourceNameOf, withScheme } from "../../rules/relay/source.ts";
 import { describeCapturedCall, widensUnsigned } from "../../rules/relay/unsigned-rule.ts";
 import type { Reader } from "../../store/port.ts";
 import type { Catalog } from "./catalog-file.ts";
@@ -112,31 +112,29 @@ export async function readPlan(tx: Reader, environmentId: number, files: Files):
 /** Records how each follower is judged, also one whose source or whose own definition the files do not name. */
 async function resolveSources(tx: Reader, environmentId: number, entries: readonly Entry[]): Promise<void> {
   const relays = new Map(entries.filter(({ kind }) => kind === "relay").map((entry) => [entry.name, entry]));
-  const stored = new Map<string, Definition | null>();
+  const followers = await listAllFollowers(tx, environmentId);
+  const stored = new Map<string, Definition | null>(followers.map((one) => [one.name, one.definition]));
   const findStored = async (name: string): Promise<Definition | null> => {
     if (!stored.has(name)) stored.set(name, (await findRelay(tx, environmentId, name))?.definition ?? null);
     return stored.get(name) ?? null;
   };
-  const resolve = async (definition: Definition, isAfter: boolean): Promise<Definition> => {
+  const resolve = async (definition: Definition, side: "before" | "after"): Promise<Definition> => {
     const name = sourceNameOf(definition);
     if (name === null) return definition;
-    const entry = isAfter ? relays.get(name) : undefined;
-    const source = (entry?.after as Definition | null | undefined) ?? (await findStored(name));
+    const source = (relays.get(name)?.[side] as Definition | null | undefined) ?? (await findStored(name));
     return source === null ? definition : withScheme(definition, source);
   };
   for (const [name, entry] of relays) {
     if (entry.state === "deleted" || entry.state === "not_carried") continue;
     const isNamed = entry.state !== "only_there";
-    const before = isNamed ? (entry.before as Definition | null) : await findStored(name);
+    const before = isNamed ? (entry.before as Definition | null) : (stored.get(name) ?? null);
     const after = isNamed ? (entry.after as Definition | null) : before;
-    if (
-      after === null ||
-      (sourceNameOf(after) === null && (before === null || sourceNameOf(before) === null))
-    )
-      continue;
+    if (after === null) continue;
+    const follows = sourceNameOf(after) !== null || (before !== null && sourceNameOf(before) !== null);
+    if (!follows) continue;
     entry.following = {
-      before: before === null ? null : await resolve(before, false),
-      after: await resolve(after, true),
+      before: before === null ? null : await resolve(before, "before"),
+      after: await resolve(after, "after"),
     };
   }
 }

@@ -55,6 +55,15 @@ export function listFollowers(
   return FOLLOWER.all(tx, rest, { environmentId, source });
 }
 
+/** Lists all relays of an environment that follow a receiver, by name. */
+export function listAllFollowers(
+  tx: Reader,
+  environmentId: number,
+): Promise<{ name: string; definition: Definition }[]> {
+  const rest = "WHERE environment_id = $environmentId AND source_name IS NOT NULL ORDER BY name";
+  return FOLLOWER.all(tx, rest, { environmentId });
+}
+
 /** A saved definition and the one before it, which is null for a new relay. */
 interface SavedDefinition {
   environmentId: number;
