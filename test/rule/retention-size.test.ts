@@ -8,6 +8,7 @@ const EVENTS_A_DAY = 240;
 
 testOfFile("ninety days of steady load: the file stops growing after the 35th, and shrinks when the load stops", async () => {
   await using cared = await openMaintainedStore();
+  const empty = cared.size().database;
   const text = "x".repeat(1_000);
   const sizes: number[] = [];
   for (let day = 0; day < 90; day++) {
@@ -30,5 +31,6 @@ testOfFile("ninety days of steady load: the file stops growing after the 35th, a
   expect(cared.size().database).toBeLessThan(at35 * 0.7);
   await cared.clock.advance(17 * DAY_MS);
   expect(await cared.count("event")).toBe(0);
-  expect(cared.size().database).toBeLessThan(at35 * 0.2);
+  // The tables and indexes take pages without any row too.
+  expect((cared.size().database - empty) / (at35 - empty)).toBeLessThan(0.15);
 });
