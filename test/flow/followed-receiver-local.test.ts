@@ -40,6 +40,19 @@ test("files of a follower and its source are applied in any order, and relay sen
   expect(source.said).toMatch(/followers\s+archive/);
 });
 
+test("relay send says so if only the source takes the event", async () => {
+  const ignoring = {
+    ...FOLLOWER,
+    trigger: { ...(FOLLOWER["trigger"] as object), when: { event_type: "never" }, map: { event_id: "id", event_type: "missing.path" } },
+  };
+  writeFileSync(join(home, "service", "relays", "archive.json"), JSON.stringify(ignoring));
+  await using dev = startCli(["dev", "--port", "0"], { cwd: home });
+  await dev.line("Dashboard");
+  writeFileSync(join(home, "event.json"), '{"id":"a"}');
+  const sent = await runCommand(["send", "archive", "--data", "event.json"], { cwd: home });
+  expect([sent.code, sent.told]).toEqual([0, expect.stringContaining("stripe received the request, but archive created no event")]);
+});
+
 test("relay validate warns of a follower without the file of its source", async () => {
   rmSync(join(home, "service", "relays", "stripe.json"));
   const checked = await runCommand(["validate"], { cwd: home });

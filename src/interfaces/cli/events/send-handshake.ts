@@ -18,6 +18,8 @@ export interface SendTarget {
   secret: string;
   /** The environment of the relay in the data directory, or null if the relay is not there. */
   environmentId: number | null;
+  /** The receiver that the relay follows; absent for others. */
+  source?: string;
 }
 
 /** Builds the request, signed if the sender signs it. */

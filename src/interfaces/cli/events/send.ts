@@ -111,7 +111,7 @@ async function findSendTarget(name: string, input: Input, world: World): Promise
   const source = sourceNameOf({ trigger });
   if (source !== null && source !== name && trigger.kind === "receiver") {
     const target = await findSendTarget(source, input, world);
-    return { ...target, trigger: { ...trigger, verify: target.trigger.verify } };
+    return { ...target, source, trigger: { ...trigger, verify: target.trigger.verify } };
   }
   if (trigger.kind !== "receiver") {
     throw new CommandFailure(
@@ -320,6 +320,13 @@ async function explain(
     return 0;
   }
   const id = findEventId(answer, name);
+  const source = target.source ?? name;
+  if (source !== name && !hasEvent(answer, name)) {
+    world.tell(
+      `${source} received the request, but ${name} created no event: the relay is not saved, or its \`when\` does not match. See relay relays show ${name}.`,
+    );
+    return 0;
+  }
   if (target.environmentId === null || !hasDatabase(input, world)) {
     world.tell(`The event is stored as ${id}. The dashboard shows what it did.`);
     return 0;
@@ -332,6 +339,10 @@ function findEventId({ eventId, events }: JsonObject, name: string): string {
   const own = (Array.isArray(events) ? events : []).find((one) => isJsonObject(one) && one.relay === name);
   const id = isJsonObject(own) ? own.eventId : eventId;
   return typeof id === "string" ? id : "";
+}
+
+function hasEvent({ events }: JsonObject, name: string): boolean {
+  return Array.isArray(events) && events.some((one) => isJsonObject(one) && one.relay === name);
 }
 
 function readBody(text: string): Json {
