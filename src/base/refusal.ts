@@ -29,6 +29,8 @@ interface RefusalExtra {
   problems?: readonly Problem[];
   /** The time when the window of a cap ends, in milliseconds since the epoch. */
   resetAtMs?: number;
+  /** True if a change of another relay can resolve it, so that one change of both succeeds. It is in no response. */
+  needsOtherRelay?: true;
   /** Further fields of the response's body, such as the `version` that caused a conflict. */
   details?: Readonly<Record<string, unknown>>;
 }

@@ -23,15 +23,6 @@ import { addOptInWarning, listProductionWarnings } from "./production-warning.ts
 import { listRemovedFieldWarnings } from "./removed-field.ts";
 import { deleteSynced, matchesSynced, recordSynced, syncTarget } from "./synced.ts";
 
-/**
- * Reports whether the save of another relay can resolve the refusal: what the relay sells or follows is missing, or another relay follows it and
- * still needs it unchanged.
- */
-function waitsForOthers({ code, extra }: Refusal): boolean {
-  const details = extra.details ?? {};
-  return code === "relay_missing" || Object.hasOwn(details, "followers");
-}
-
 const FROM_SYNC = { kind: "file", synced: true } as const;
 
 /** Counts the changes of an environment. Throws `sync_capped` for too many. */
@@ -274,22 +265,11 @@ class PlanApplier {
     for (let tried = -1; left.length > 0 && left.length !== tried; ) {
       tried = left.length;
       const followed: Entry[] = [];
-      for (const entry of left) if (!(await this.#tryDeleteRelay(entry))) followed.push(entry);
+      for (const entry of left)
+        if (!(await this.#tryRelay(entry, () => this.#deleteRelay(entry)))) followed.push(entry);
       left = followed;
     }
     return left;
-  }
-
-  /** Deletes a relay. Returns false while another relay follows it. */
-  async #tryDeleteRelay(entry: Entry): Promise<boolean> {
-    try {
-      await this.#tx.attempt(() => this.#deleteRelay(entry));
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      if (waitsForOthers(error)) return false;
-      this.#reject(syncTarget(entry), error);
-    }
-    return true;
   }
 
   #deleteRelay({ name }: Entry): Promise<void> {
@@ -329,7 +309,8 @@ class PlanApplier {
     );
     while (left.length > 0) {
       const waiting: Entry[] = [];
-      for (const entry of left) if (!(await this.#trySaveRelay(entry))) waiting.push(entry);
+      for (const entry of left)
+        if (!(await this.#tryRelay(entry, () => this.#saveRelay(entry)))) waiting.push(entry);
       // No relay of the set resolves what these wait for, so each reports its own problem.
       if (waiting.length === left.length) {
         for (const entry of waiting) await this.#guard(syncTarget(entry), () => this.#saveRelay(entry));
@@ -339,13 +320,13 @@ class PlanApplier {
     }
   }
 
-  /** Saves a relay. Returns false where it needs a relay that does not exist yet. */
-  async #trySaveRelay(entry: Entry): Promise<boolean> {
+  /** Saves or deletes a relay. Returns false if a change of another relay has to come first. */
+  async #tryRelay(entry: Entry, work: () => Promise<void>): Promise<boolean> {
     try {
-      await this.#tx.attempt(() => this.#saveRelay(entry));
+      await this.#tx.attempt(work);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (waitsForOthers(error)) return false;
+      if (error.code === "relay_missing" || error.extra.needsOtherRelay === true) return false;
       this.#reject(syncTarget(entry), error);
     }
     return true;

@@ -78,20 +78,23 @@ interface SavedDefinition {
  */
 export async function checkFollowing(tx: Reader, saved: SavedDefinition): Promise<Warning[]> {
   const { environmentId, before, after } = saved;
-  if (sourceNameOf(after) !== null) {
-    const following = await requireSource(tx, environmentId, after);
-    const problems = listBreaks(following);
-    if (problems.length > 0)
-      throw new Refusal("invalid_definition", problems[0]?.message ?? "", {
-        problems,
-        details: { followers: [after.name] },
-      });
-    const earlier = before === null ? null : await withSourceScheme(tx, environmentId, before);
-    const warning = widensUnsigned(earlier, following) ? unsignedWarning(following) : null;
-    await refuseFollowers(tx, saved);
-    return warning === null ? [] : [warning];
-  }
-  return isSource(after) ? await checkFollowers(tx, saved) : await refuseFollowers(tx, saved);
+  if (isSource(after)) return await checkFollowers(tx, saved);
+  if (before !== null && isSource(before))
+    await requireUnfollowed(tx, environmentId, after.name, "change its trigger");
+  return sourceNameOf(after) === null ? [] : await checkFollower(tx, saved);
+}
+
+async function checkFollower(
+  tx: Reader,
+  { environmentId, before, after }: SavedDefinition,
+): Promise<Warning[]> {
+  const following = await requireSource(tx, environmentId, after);
+  const problems = listBreaks(following);
+  if (problems.length > 0)
+    throw new Refusal("invalid_definition", problems[0]?.message ?? "", { problems, needsOtherRelay: true });
+  const earlier = before === null ? null : await withSourceScheme(tx, environmentId, before);
+  const warning = widensUnsigned(earlier, following) ? unsignedWarning(following) : null;
+  return warning === null ? [] : [warning];
 }
 
 /**
@@ -160,7 +163,7 @@ async function checkFollowers(
       const message = `The relay ${name} follows ${after.name}, and this scheme would break it: ${problem.message}`;
       throw new Refusal("invalid_definition", message, {
         problems: [{ field: "trigger.verify", message }],
-        details: { followers: [name] },
+        needsOtherRelay: true,
       });
     }
     const warning = widensUnsigned(was, is) ? unsignedWarning(is) : null;
@@ -172,16 +175,6 @@ async function checkFollowers(
       });
   }
   return warnings;
-}
-
-/** Throws `receiver_followed` if relays follow a relay that no longer has its own scheme. */
-async function refuseFollowers(
-  tx: Reader,
-  { environmentId, before, after }: SavedDefinition,
-): Promise<Warning[]> {
-  if (before !== null && isSource(before))
-    await requireUnfollowed(tx, environmentId, after.name, "change its trigger");
-  return [];
 }
 
 /** Throws `receiver_followed` with the followers' names. `what` is what the caller tried. */
@@ -196,6 +189,6 @@ export async function requireUnfollowed(
   throw new Refusal(
     "receiver_followed",
     `${followers.join(", ")} ${followers.length === 1 ? "follows" : "follow"} ${name}, so you cannot ${what}. First delete ${followers.length === 1 ? "that relay" : "those relays"}, or change trigger.verify there.`,
-    { details: { followers } },
+    { details: { followers }, needsOtherRelay: true },
   );
 }
