@@ -405,8 +405,11 @@ describe("sync", () => {
   });
 
   test("refuses a follower without its source, and a pruned source that an edited follower still follows", async () => {
-    const alone = await plan(followers);
-    expect(alone.body.entries.map(({ refusal }: { refusal: { code: string } | null }) => refusal?.code)).toEqual(["relay_missing", "relay_missing"]);
+    const unsaved = await plan(followers);
+    expect(unsaved.body.entries.map(({ refusal }: { refusal: { code: string } | null }) => refusal?.code)).toEqual([
+      "relay_missing",
+      "relay_missing",
+    ]);
     await apply([source]);
     await save(followerDefinition("by-hand"));
     const pruned = await plan([], true);
