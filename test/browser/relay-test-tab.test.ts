@@ -74,7 +74,7 @@ test("a pasted request gets its verdict, and a bare body is checked against when
   await box.press("Control+Enter");
   await steps.getByText("It would be rejected.").waitFor();
   await steps
-    .getByText(/The call is refused with bad_signature/)
+    .getByText(/The request is rejected with bad_signature/)
     .first()
     .waitFor();
   await box.fill('{"id":"two","email":"ada@example.com","type":"sent"}');

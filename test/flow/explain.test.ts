@@ -110,7 +110,7 @@ describe("a receiver's request", () => {
       {},
       { body: "{}", headers: { "X-Signature": createHmac("sha256", HOOK_SECRET).update("{}").digest("base64") } },
       "refuse",
-      /^The call is refused with bad_signature: .*it verifies with encoding `base64`\.$/,
+      /^The request is rejected with bad_signature: .*it verifies with encoding `base64`\.$/,
       "signature stops",
     ],
     [
@@ -118,7 +118,7 @@ describe("a receiver's request", () => {
       { when: { event_type: "paid" } },
       { body: '{"id":"a","type":"open"}' },
       "ignore",
-      /^The call is ignored: when\.event_type must be "paid" and the request has "open"\.$/,
+      /^The request is ignored: when\.event_type must be "paid" and the request has "open"\.$/,
       "when stops",
     ],
     [

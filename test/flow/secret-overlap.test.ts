@@ -57,11 +57,11 @@ test("reports a large number of stored signatures on the relay's page, and not a
   const { remembered } = await show();
   expect(remembered).toEqual({
     signatures: 119_808,
-    message: expect.stringMatching(/^About 120,000 signatures of its calls are remembered, some 30 MB: /),
+    message: expect.stringMatching(/^Relay remembers about 120,000 signatures of its requests, about 30 MB\. /),
   });
   const { dataDir: cwd, clock, commandEnv: env } = running;
   const { said } = await runCommand(["relays", "show", "orders", "--data-dir", cwd], { cwd, clock, env });
-  expect(said).toContain("signatures  About 120,000 signatures of its calls are remembered");
+  expect(said).toContain("signatures  Relay remembers about 120,000 signatures of its requests");
 });
 
 test("an ended overlap rejects the old secret and is audited, and a second end is rejected", async () => {

@@ -110,7 +110,7 @@ function Figures({
       urls !== undefined &&
       urls.p95Ms !== null &&
       html`<li class="figure"><a href=${urls.slowest === null ? null : pagePath(place, "relays", urls.slowest)}
-        title="For the newest ${sayCount(urls.calls, "call")}: median ${sayTook(urls.p50Ms ?? 0)}, 95th percentile ${sayTook(urls.p95Ms)}. Slowest relay: ${urls.slowest ?? ""}.">
+        title="For the newest ${sayCount(urls.calls, "request")}: median ${sayTook(urls.p50Ms ?? 0)}, 95th percentile ${sayTook(urls.p95Ms)}. Slowest relay: ${urls.slowest ?? ""}.">
         <b>${sayTook(urls.p95Ms)}</b> <span>Receiver response time, p95</span></a></li>`
     }
     ${ticks.slice(0, 1).map(

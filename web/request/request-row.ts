@@ -43,7 +43,7 @@ export function CallRow({
       ${outcome === "refused" && html`<code>${code}</code>`}
       ${event !== null && html`<${CallEvent} event=${{ ...event, reason: null }} type=${event.eventType} />`}
       ${claimed != null && html`<${Claim} claimed=${claimed} />`}
-      ${count > 1 && html`<span class="chip">${sayCount(count, "call")}</span>`}
+      ${count > 1 && html`<span class="chip">${sayCount(count, "request")}</span>`}
       <span class="call-time"><${Ago} at=${newest.at} /></span></p>
     <p class="call-cause"><${Sentence} text=${cause} />${
       eventId !== null && html` <a href=${pagePath(place, "events", eventId)}>the first event</a>`
@@ -55,7 +55,7 @@ export function CallRow({
       isOpen &&
       html`<ol class="like-calls">${calls.map(
         (call) => html`<li key=${call.id} class="like-call"><${Moment} at=${call.at} />
-          <span>${call.count > 1 && `${sayCount(call.count, "call")} `}from ${call.source}</span>
+          <span>${call.count > 1 && `${sayCount(call.count, "request")} `}from ${call.source}</span>
           ${withRelay && html`<${TryIt} place=${place} call=${call} />`}</li>`,
       )}</ol>`
     }
@@ -110,7 +110,7 @@ function TryIt({ place, call: { id, relay } }: { place: Place; call: RecentReque
 export function UnknownCallNotice({ place, call }: { place: Place; call: UnknownRequest }): View {
   const { name, hidden, nearest, count, at, source } = call;
   return html`<${Notice} kind="warn">
-    ${sayCount(count, "call")} to <code><${SafeText} text=${name} limit=${80} /></code>, the last <${Ago} at=${at} /> from ${source}:
+    ${sayCount(count, "request")} to <code><${SafeText} text=${name} limit=${80} /></code>, the last <${Ago} at=${at} /> from ${source}:
     no receiver has this name. ${
       hidden &&
       "The name may be a secret by mistake, so Relay stores only its length and fingerprint. Compare the fingerprint with the secrets of your relays, and rotate the secret that matches. "

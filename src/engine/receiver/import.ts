@@ -131,7 +131,7 @@ function requireOpenReceiver(snapshot: Snapshot, environmentId: number, name: st
     const { kind } = relay.definition.trigger;
     throw new Refusal(
       "invalid_input",
-      `The relay ${name} waits for a ${kind}, not for a call: events can be imported only into a receiver.`,
+      `The relay ${name} waits for a ${kind}, not for a request: events can be imported only into a receiver.`,
     );
   }
   const { closed } = relay.receiver;
@@ -139,7 +139,7 @@ function requireOpenReceiver(snapshot: Snapshot, environmentId: number, name: st
   const { cause } = explainToOwner(relay, null);
   throw new Refusal(
     CODES[closed] ?? "invalid_input",
-    `Nothing can be imported into ${name}, which refuses every call: ${cause}.`,
+    `Nothing can be imported into ${name}, which rejects every request: ${cause}.`,
   );
 }
 

@@ -333,7 +333,7 @@ export class Receiver {
   #requireRoom(source: string, relays: readonly LiveRelay[]): void {
     const refusal = this.#unverified.findRefusal(source);
     if (refusal === null) return;
-    const cause = "the call was too costly to verify after so many bad ones from its address";
+    const cause = "the request was too costly to verify after so many rejected ones from its address";
     for (const relay of relays)
       this.#requestLog.recordRejected({ relay, code: "source_capped", cause }, source, refusal);
     throw refusal;

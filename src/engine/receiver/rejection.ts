@@ -30,7 +30,7 @@ export interface UnverifiedRejection extends Rejection {
 const CLOSED_CAUSES: Readonly<Record<ClosedReason, string>> = {
   scheme_renamed:
     "the relay is stored under the old scheme name; save its definition with the scheme signature",
-  relay_unsigned_event: "the relay breaks the unsigned-event rule, so it refuses every call",
+  relay_unsigned_event: "the relay breaks the unsigned-event rule, so it rejects every request",
   relay_key_as_secret: "the relay's recipe checks a shared secret but a key is stored",
   unreadable: "the stored relay cannot be opened; the server's log says why",
   no_secret: "the relay has no secret or key yet",

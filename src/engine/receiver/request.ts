@@ -195,7 +195,7 @@ function checkCode(code: string | undefined): void {
   if (code === undefined || OTHER_CODES.includes(code) || Object.hasOwn(REFUSALS, code)) return;
   throw new Refusal(
     "invalid_input",
-    `code is not valid: no call is refused for ${showText(code)}: /docs/errors lists the codes, such as bad_signature.`,
+    `code is not valid: no request is rejected with ${showText(code)}: /docs/errors lists the codes, such as bad_signature.`,
   );
 }
 

@@ -143,7 +143,7 @@ export async function findManyRemembered(
   if (signatures < LARGE) return null;
   const megabytes = Math.round((signatures * BYTES_EACH) / 1_000_000);
   const many = Number(signatures.toPrecision(2)).toLocaleString("en");
-  const message = `About ${many} signatures of its calls are remembered, some ${megabytes} MB: what it signs holds no time, so each counts once for as long as the secret verifies. Storing another secret lets those of the one before go a day after that verifies no more.`;
+  const message = `Relay remembers about ${many} signatures of its requests, about ${megabytes} MB. The sender signs no timestamp, so Relay keeps each signature while the secret is valid. If you store a new secret, Relay deletes the signatures of the previous one a day after that one ends.`;
   return { signatures, message };
 }
 

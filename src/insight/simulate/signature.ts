@@ -77,7 +77,7 @@ export async function simulateSignature(
   }
   if (verifier === null) {
     const { cause, code } = explainToOwner(relay, null);
-    steps.stop("signature", "refuse", `The call is refused with ${code}: ${cause}.`);
+    steps.stop("signature", "refuse", `The request is rejected with ${code}: ${cause}.`);
     return { call, verdict: null };
   }
   const verdict = verifier.verify(call);
@@ -92,7 +92,10 @@ export async function simulateSignature(
   const diagnosis = code === "bad_signature" ? await diagnoseSignature(rejected, turn) : null;
   const more = diagnosis === null ? "" : formatDiagnosis(diagnosis, unmatched);
   const changes: Json = diagnosis?.changes == null ? null : [...diagnosis.changes];
-  steps.stop("signature", "refuse", `The call is refused with ${code}: ${cause}${more}.`, { code, changes });
+  steps.stop("signature", "refuse", `The request is rejected with ${code}: ${cause}${more}.`, {
+    code,
+    changes,
+  });
   return { call, verdict: null };
 }
 
@@ -132,6 +135,6 @@ export function signAsSender(
 export function explainUnsigned(relay: ReceiverRelay, secrets: readonly KnownSecret[]): string {
   const keyed = secrets.some(({ label, isPublicKey }) => label === null && isPublicKey);
   if (keyed)
-    return "The relay checks the sender's public key, and only the sender can sign: give the call's headers to see whether it verifies.";
+    return "The relay checks the sender's public key, and only the sender can sign: give the request's headers to see whether it verifies.";
   return `Nothing can be signed here: ${explainToOwner(relay, null).cause}.`;
 }

@@ -94,7 +94,7 @@ async function simulateReuse(
   if (earlier === null) return;
   if (!earlier.sameBody) {
     const { code, message } = rejectReusedSignature();
-    steps.stop("signature", "refuse", `The call is refused with ${code}. ${message}`, { code });
+    steps.stop("signature", "refuse", `The request is rejected with ${code}. ${message}`, { code });
     return;
   }
   if (relay.receiver.source !== null) return;
@@ -141,7 +141,7 @@ function simulateReading(
       `${formatMismatch(mismatch)}; the event was accepted, and when is not asked again.`,
       wanted,
     );
-  else steps.stop("when", "ignore", `The call is ignored: ${formatMismatch(mismatch)}.`, wanted);
+  else steps.stop("when", "ignore", `The request is ignored: ${formatMismatch(mismatch)}.`, wanted);
 }
 
 async function simulateDedupe(

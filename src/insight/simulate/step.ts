@@ -22,7 +22,7 @@ export const simulateInput = fields({
   headers: Type.Optional(
     Type.Record(Type.String(), Type.String({ maxLength: 4_000 }), {
       maxProperties: 60,
-      description: "the headers of a call; without them it is signed as the sender would",
+      description: "the headers of a request; without them it is signed as the sender would",
     }),
   ),
   search: Type.Optional(

@@ -289,7 +289,7 @@ export const serverRoutes = [
     method: "PUT",
     path: "/api/backups/schedule",
     summary:
-      "Sets the schedule of automatic backups, which takes effect at once. The server rejects the call if it was started with --backup-every.",
+      "Sets the schedule of automatic backups, which takes effect at once. The server refuses the change if it was started with --backup-every.",
     body: scheduleInput,
     answer: Type.Object({ backups: backupsView }),
     async handle({ deps, owner, nowMs, body }) {
