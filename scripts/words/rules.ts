@@ -47,6 +47,14 @@ export const BANNED_WORDS: readonly WordRule[] = [
   rule("(that|which) (is|are|was) no longer so", "resolved"),
   rule("holds? back", "delays, withholds"),
   rule("e-mail(s|ed|ing)?", "email"),
+  rule("ends? otherwise|otherwise than", "has a different result"),
+  // A provider sends a request to a receiver. Relay calls a URL.
+  rule("(accepted|arriving|duplicate|ignored|refused|rejected|unverified|verified) calls?", "request"),
+  rule("calls? (to|of) (a |an |the )?(receivers?|unknown)", "request"),
+  rule("calls? (that|which) (became|created|made) no event", "request"),
+  rule("(receives?|gets?|got|refuses?|refused) (no|each|every) calls?", "request"),
+  rule("(last|recent) calls", "requests"),
+  rule("(provider|sender)s? (never )?(called|calls?)", "sends a request"),
 ];
 
 /** Openings that name no subject. They match only at the start of a sentence. */

@@ -70,7 +70,7 @@ test.each(PARTS)("%s makes the parts of %s load again together, before any poll"
   const loadAll = (paths = asked) => until(`the parts of ${address} load`, () => parts.every((part) => [...paths].some((path) => part.test(path))));
   // A load that ends after the clock moved would be too new to load again.
   await loadAll(answered);
-  await still.evaluate(() => new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown))));
+  await still.evaluate(() => new Promise((shown) => setTimeout(shown)));
   await still.getByRole("banner").getByRole("status").getByText("Live", { exact: true }).waitFor();
   await using beside = await follow();
   const heard = beside.messages.length;

@@ -151,7 +151,7 @@ test("a schedule runs one tick, and a record change writes a test record", async
   expect(await running.rows("SELECT 1 FROM record WHERE collection = 'notes'")).toHaveLength(1);
 });
 
-test("a request is kept as a case, and a save after which it ends otherwise asks first", async () => {
+test("a request is kept as a case, and a save that changes its result asks first", async () => {
   await page.goto(at("relays/orders?tab=test&with=paste"));
   await page.getByLabel(/The request: a curl command/).fill(paid);
   await page.getByRole("button", { name: "Run test" }).click();
@@ -165,7 +165,7 @@ test("a request is kept as a case, and a save after which it ends otherwise asks
   const text = await readEditor(page);
   await writeEditor(page, text.replace('"event_type": "paid"', '"event_type": "sold"'));
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  const dialog = page.getByRole("dialog", { name: "A case ends otherwise" });
+  const dialog = page.getByRole("dialog", { name: "A case has a different result" });
   await dialog.getByText("now ends ignored (when.event_type)").waitFor();
   const version = async () => (await running.rows<{ version: number }>("SELECT version FROM relay WHERE name = 'orders'"))[0]?.version;
   expect(await version()).toBe(1);

@@ -140,9 +140,9 @@ const rows: Row[] = [
     call: () => running.hook("nightly", BARE),
     terminal: [
       /^TICK {2}· nightly · The next tick is at /,
-      "CALL  · nightly · 404 unknown_receiver · the relay of this name waits for a clock and receives no calls",
+      "CALL  · nightly · 404 unknown_receiver · the relay of this name waits for a clock and receives no requests",
     ],
-    log: [{ message: "a request named no receiver", name: "nightly", cause: "the relay of this name waits for a clock and receives no calls" }],
+    log: [{ message: "a request named no receiver", name: "nightly", cause: "the relay of this name waits for a clock and receives no requests" }],
   },
   {
     rule: "a request to a deleted relay",

@@ -131,7 +131,7 @@ describe("a follower", () => {
     await saveAll([followerDefinition("paid")]);
     expect((await running.hook("paid", call("a", "paid"))).body.code).toBe("unknown_receiver");
     const [logged] = (await running.api("GET", "/calls?relay=paid")).body.items;
-    expect(logged.cause).toBe("the relay of this name follows stripe and has no URL: the sender must call the URL of stripe");
+    expect(logged.cause).toBe("the relay of this name follows stripe and has no URL: the sender must use the URL of stripe");
     const { relay } = (await running.api("GET", "/relays/paid")).body;
     expect([relay.receiverUrl, relay.follows, relay.secret.kind, relay.problems]).toEqual([undefined, "stripe", "none", []]);
     const source = (await running.api("GET", "/relays/stripe")).body.relay;

@@ -79,7 +79,7 @@ test("a real event of the same id, a pause and a hold change no result", async (
   expect((await run(api)).message).toBe("3 cases: 3 as before.");
 });
 
-test("a save warns of each case that ends otherwise, and a dry run of a definition reports the same", async () => {
+test("a save warns of each case whose result changes, and a dry run of a definition reports the same", async () => {
   await using api = await startWithCases();
   const message = "3 cases: 2 as before, `refunded` now ends ignored (when.status).";
   expect((await run(api, { definition: orders({ status: "paid" }) })).message).toBe(message);

@@ -53,7 +53,7 @@ function Shown({ place, event, url, onExpunged }: PayloadProps): View {
         <button type="button" aria-pressed=${String(!isRaw)} onClick=${() => setRaw(false)}>Tree</button>
         <button type="button" aria-pressed=${String(isRaw)} onClick=${() => setRaw(true)}>Raw</button></div>
       <${CopyButton} text=${text} label="Copy the payload as JSON" />
-      ${hasCall(event, url) && html`<${CopyButton} text=${() => curlOf(event, url ?? "")} label="Copy the call as curl, without its signature" words="curl" />`}
+      ${hasCall(event, url) && html`<${CopyButton} text=${() => curlOf(event, url ?? "")} label="Copy the request as curl, without its signature" words="curl" />`}
       <button type="button" disabled=${event.state === "running"} onClick=${() => setAsking(true)}>Expunge…</button></div></div>
     ${isAsking && html`<${Expunge} place=${place} event=${event} onExpunged=${onExpunged} onClose=${() => setAsking(false)} />`}
     ${event.truncated && html`<${Notice} kind="info">The payload was larger than 32 KB. Relay stored its mapped values (up to 32 KB each, 64 KB together) and the beginning of the rest.<//>`}
@@ -108,6 +108,6 @@ function hasCall({ payload, truncated }: Event, url: string | undefined): boolea
 function curlOf({ payload }: Event, url: string): string {
   const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
   const body = isObject(payload) ? copyOf(payload.event ?? null, 0) : "";
-  return `# Unsigned: the sender's signature is not kept. relay send signs a call with the relay's own secret.
+  return `# Unsigned: the sender's signature is not kept. relay send signs a request with the relay's own secret.
 curl -X POST ${quote(url)} -H 'content-type: application/json' --data-raw ${quote(body)}`;
 }

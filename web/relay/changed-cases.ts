@@ -1,4 +1,4 @@
-/** Question before a save after which a case ends otherwise, and the run of the cases that finds it. */
+/** Question before a save that changes the result of a case, and the run of the cases that finds it. */
 import type { CaseReport } from "../../src/insight/simulate/case-run.ts";
 import { call, RawJson } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
@@ -9,7 +9,7 @@ import { sayCaseResult } from "./case-words.ts";
 
 type Changed = CaseReport["items"];
 
-/** Returns the cases that end otherwise with this definition. A definition that the service rejects has none, because its save says why. */
+/** Returns the cases whose result is different with this definition. A definition that the service rejects has none, because its save says why. */
 export async function findChangedCases(place: Place, name: string, definition: string): Promise<Changed> {
   try {
     const path = apiPath(place, "relays", name, "cases");
@@ -21,9 +21,9 @@ export async function findChangedCases(place: Place, name: string, definition: s
   }
 }
 
-/** List of the cases that end otherwise with a definition, with both results. */
+/** List of the cases whose result is different with a definition, with both results. */
 export function ChangedCaseList({ changed }: { changed: Changed }): View {
-  return html`<p>With this definition, ${changed.length > 1 ? "these cases do" : "this case does"} not end as before:</p>
+  return html`<p>With this definition, ${changed.length > 1 ? "these cases have" : "this case has"} a different result:</p>
     <ul class="changed-cases">${changed.map(
       ({ name, before, change }) =>
         html`<li key=${name}><b>${name}</b> was ${before === null ? "" : sayCaseResult(before)}, and <${SafeText} text=${change ?? ""} limit=${300} />.</li>`,
@@ -39,7 +39,7 @@ export function ChangedCases({
   onSave: () => void;
   onClose: () => void;
 }): View {
-  return html`<${Dialog} title=${changed.length > 1 ? `${changed.length} cases end otherwise` : "A case ends otherwise"} onClose=${onClose}>
+  return html`<${Dialog} title=${changed.length > 1 ? `${changed.length} cases have a different result` : "A case has a different result"} onClose=${onClose}>
     <${ChangedCaseList} changed=${changed} />
     <div class="dialog-actions"><button type="button" autofocus onClick=${onClose}>Continue to edit</button>
       <button type="button" class="primary" onClick=${onSave}>Save anyway</button></div>

@@ -51,7 +51,7 @@ export function KeepCase({
     ${
       isOpen &&
       html`<${Dialog} title="Keep as a case" onClose=${close}>
-        <p>Relay keeps this request with its result now. Each save of the relay runs the case without effect, and asks you if it ends otherwise.</p>
+        <p>Relay keeps this request with its result now. Each save of the relay runs the case without effect, and asks you if the result changes.</p>
         <form class="stack" onSubmit=${keep}>
           <label class="field"><span>Name of the case</span>
             <input value=${typed} placeholder="paid" autocomplete="off" autocapitalize="off" spellcheck=${false} maxlength="63" autofocus

@@ -22,7 +22,7 @@ import { findJsonProblem } from "../editor/json-problem.ts";
 import { ChangedCases, findChangedCases } from "./changed-cases.ts";
 import { RelayConflict } from "./relay-conflict.ts";
 
-/** A save that waits for an answer, because cases end otherwise after it. */
+/** A save that waits for an answer, because it changes the results of cases. */
 interface ChangedSave {
   cases: Awaited<ReturnType<typeof findChangedCases>>;
   version: number;

@@ -11,7 +11,7 @@ export const WARNINGS = {
     todo: "Use a recipe that signs the body if the sender has one, or accept the risk.",
   },
   case_changed: {
-    what: "A case of the relay ends otherwise than when it was kept.",
+    what: "A case of the relay now has a different result than when it was kept.",
     why: "The definition, the catalog or the person changed since.",
     todo: "Compare both results (`relay relays cases <name> --run`). Keep the case again if the new result is right.",
   },

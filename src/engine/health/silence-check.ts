@@ -2,8 +2,8 @@
  * Finds problems that only time shows: a streak that lasted long enough, a receiver without any request, and a relay whose silence exceeds its
  * rhythm.
  * The rhythm is the longest usual gap between two events. It is learned only for a relay without events for hours, once a silence, and gaps below
- * an hour count as one hour. A relay with millions of events thus costs a few hundred rows. Local development is skipped, because no provider calls
- * it regularly.
+ * an hour count as one hour. A relay with millions of events thus costs a few hundred rows. Local development is skipped, because no provider sends
+ * it requests regularly.
  */
 import { type Clock, ClockWatch, Loop, toIso } from "../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/limit.ts";

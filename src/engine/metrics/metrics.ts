@@ -57,7 +57,7 @@ export class Metrics {
   readonly #registers = [this.#registry];
   readonly #calls = new Counter({
     name: "relay_receiver_calls_total",
-    help: "Calls to receivers by how they ended: accepted, duplicate, ignored, or a refusal's code.",
+    help: "Requests to receivers by how they ended: accepted, duplicate, ignored, or a refusal's code.",
     labelNames: ["outcome"],
     registers: this.#registers,
   });

@@ -129,7 +129,7 @@ export class CauseFinder {
       const since = formatHistory(Math.max(acceptedAt ?? 0, last.acceptedAt ?? 0), call.nowMs, last);
       record(`${text}${since}`, "since");
     } catch (error) {
-      log.warn("the cause of a refused call could not be looked into", { relay: relay.name, error });
+      log.warn("the cause of a rejected request could not be examined", { relay: relay.name, error });
       record(cause, null);
     }
   }

@@ -133,9 +133,9 @@ const KINDS: Readonly<Record<string, string>> = { schedule: "a clock", data_chan
 
 function formatOtherTrigger({ definition: { trigger }, receiver, waitsFor }: LiveRelay): string {
   if (receiver?.source != null)
-    return `the relay of this name follows ${receiver.source.name} and has no URL: the sender must call the URL of ${receiver.source.name}`;
+    return `the relay of this name follows ${receiver.source.name} and has no URL: the sender must use the URL of ${receiver.source.name}`;
   const paused = waitsFor === "paused" || waitsFor === "both" ? ", is paused" : "";
-  return `the relay of this name waits for ${KINDS[trigger.kind] ?? "another trigger"}${paused} and receives no calls`;
+  return `the relay of this name waits for ${KINDS[trigger.kind] ?? "another trigger"}${paused} and receives no requests`;
 }
 
 /** Finds the nearest receiver name in each environment that has one. */

@@ -38,7 +38,7 @@ export interface CaseDeps extends AttemptDeps, OpenDeps {
 export const caseReport = Type.Object({
   total: Type.Integer(),
   asBefore: Type.Integer(),
-  message: Type.String({ description: "the number of cases, and each one that ends otherwise now" }),
+  message: Type.String({ description: "the number of cases, and each one whose result is different now" }),
   items: Type.Array(
     Type.Object({
       name: Type.String(),
@@ -150,7 +150,7 @@ function makeReport(items: CaseReport["items"]): CaseReport {
   return { total: items.length, asBefore, message: formatReport(items), items };
 }
 
-/** Returns the warning about the cases that end otherwise now. */
+/** Returns the warning about the cases whose result is different now. */
 export function warnOfCases(report: CaseReport | undefined): Warning[] {
   if (report === undefined || report.items.every(({ change }) => change === null)) return [];
   return [{ code: "case_changed", field: "name", message: report.message }];

@@ -96,7 +96,7 @@ export const TOOLS: readonly Tool[] = [
     "GET {E}/relays/:name/cases",
     "list_cases",
     "List the cases of a relay",
-    "Lists the example requests that are kept with a relay, each with its result then. Each save reports the cases that end otherwise.",
+    "Lists the example requests that are kept with a relay, each with its result then. Each save reports the cases whose result has changed.",
   ),
   tool(
     "GET {E}/events",

@@ -280,7 +280,7 @@ export const personRoutes = [
     method: "DELETE",
     path: "/persons/:id",
     summary:
-      "Erases a person at once, and their records, payloads, calls and mails within minutes. The ledger and receipts keep only the id. No relay runs.",
+      "Erases a person at once, and their records, payloads, requests and mails within minutes. The ledger and receipts keep only the id. No relay runs.",
     answer: null,
     async handle({ deps, environment, by, audit, params, nowMs }) {
       const erasure = { environmentId: environment.id, personId: params.id, by, nowMs };

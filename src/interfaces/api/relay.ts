@@ -86,7 +86,7 @@ async function secretUseOf({ relays, store, hasMasterKey }: HttpDeps, { id, secr
   return { presentAt: toIsoOrNull(presentAt), previousAt: toIsoOrNull(previousAt) };
 }
 
-/** Adds a warning about the cases that end otherwise since the save. The save is done, so a failed run of the cases changes nothing. */
+/** Adds a warning about the cases whose result changed since the save. The save is done, so a failed run of the cases changes nothing. */
 async function addCaseWarnings(
   { deps, environment }: { deps: HttpDeps } & Pick<EnvironmentCall, "environment">,
   saved: SavedRelay,

@@ -36,7 +36,7 @@ const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
     MAX_RENDERED_CHARS: "What the templates of one value render to; the rest is cut.",
     MAX_SIGNED_PAYLOAD_LITERAL_CHARS: "Characters around the placeholders of `signedPayload`.",
   },
-  "A call to a receiver": {
+  "A request to a receiver": {
     MAX_RECEIVER_BODY_BYTES: "A body.",
     MAX_FORM_FIELDS: "Fields of a form.",
     MAX_NUMBER_DIGITS: "Digits of one number in a body, also in the API.",
@@ -52,7 +52,7 @@ const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
     MAX_SECRET_OVERLAP_SECONDS: "How long an earlier secret may verify after a rotation.",
     SIGNATURE_MEMORY_AFTER_DELETE_MS:
       "How long a signature that works once is known after its relay is deleted.",
-    MAX_RECENT_CALLS: "Calls kept of an environment that made no event; the oldest make room.",
+    MAX_RECENT_CALLS: "Kept requests of an environment that created no event; new ones replace the oldest.",
   },
   "An event": {
     MAX_STORED_PAYLOAD_BYTES: "A stored payload; of a larger one the mapped values are kept.",

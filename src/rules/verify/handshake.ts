@@ -71,7 +71,7 @@ const NO_ECHO = `has characters other than letters, digits and . _ ~ + / = -, or
 const HANDSHAKES = {
   meta: {
     label: "Meta's challenge",
-    todo: "Enter the receiver URL and this verify token in the app's dashboard under Webhooks; Meta calls the URL immediately.",
+    todo: "Enter the receiver URL and this verify token in the app's dashboard under Webhooks; Meta sends a request to the URL immediately.",
     byToken: true,
     ask({ method, query, verifyToken }) {
       if (method !== "GET" || ![...query.keys()].some((name) => name.startsWith("hub."))) return null;
@@ -89,7 +89,7 @@ const HANDSHAKES = {
   },
   slack: {
     label: "Slack's url_verification",
-    todo: "Store the app's signing secret in the relay, then enter the receiver URL under Event Subscriptions; Slack calls the URL immediately.",
+    todo: "Store the app's signing secret in the relay, then enter the receiver URL under Event Subscriptions; Slack sends a request to the URL immediately.",
     answer: ({ type, challenge }) => (type === "url_verification" ? echo(challenge, "challenge") : null),
     sample: (challenge) => send({ type: "url_verification", challenge }),
     misfit: (verify) => misfitOf(verify, "hmac-sha256"),
@@ -111,7 +111,7 @@ const HANDSHAKES = {
   },
   discord: {
     label: "Discord's PING",
-    todo: "Store the app's public key in the relay, then enter the receiver URL as the app's endpoint; Discord calls the URL immediately, also with a wrong signature.",
+    todo: "Store the app's public key in the relay, then enter the receiver URL as the app's endpoint; Discord sends requests to the URL immediately, also with a wrong signature.",
     answer(body) {
       // Discord's events and the ping of its interactions share a type, but only an event says which event it is.
       if (["event", "data", "token_type"].some((name) => isJsonObject(body[name] ?? null))) return null;
@@ -123,7 +123,7 @@ const HANDSHAKES = {
   },
   dropbox: {
     label: "Dropbox's challenge",
-    todo: "Enter the receiver URL in the app's console under Webhooks; Dropbox calls the URL immediately.",
+    todo: "Enter the receiver URL in the app's console under Webhooks; Dropbox sends a request to the URL immediately.",
     ask({ method, query }) {
       if (method !== "GET" || !query.has("challenge")) return null;
       return echo(readOnce(query, "challenge"), "challenge");
@@ -133,7 +133,7 @@ const HANDSHAKES = {
   },
   twitch: {
     label: "Twitch's challenge",
-    todo: "Create the subscription with the receiver URL as callback and the relay's secret; Twitch calls the URL immediately.",
+    todo: "Create the subscription with the receiver URL as callback and the relay's secret; Twitch sends a request to the URL immediately.",
     answer({ challenge, subscription, event }) {
       const status = isJsonObject(subscription ?? null) ? (subscription as JsonObject).status : null;
       const isPending = status === "webhook_callback_verification_pending" && event === undefined;

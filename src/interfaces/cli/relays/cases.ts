@@ -11,14 +11,14 @@ import type { World } from "../io.ts";
 import { NAME, OF_RELAY } from "./relays.ts";
 import { pathOf } from "./request.ts";
 
-/** The exit code if a case ends otherwise. */
+/** The exit code if a case has a different result. */
 const CHANGED_EXIT_CODE = 3;
 
 export const relaysCases: Command = {
   words: ["relays", "cases"],
   summary: "list, keep and run the cases of a relay",
   details:
-    "A case is an example request that is kept with its result. Each save, sync and promote runs the cases without effect, and warns of those that end otherwise.\n--keep without --data keeps a stored case again, with its result now.\nExit codes:\n  0: done; with --run, each case ends as before\n  1: refused or failed\n  3: with --run, a case ends otherwise",
+    "A case is an example request that is kept with its result. Each save, sync and promote runs the cases without effect, and warns if a result has changed.\n--keep without --data keeps a stored case again, with its result now.\nExit codes:\n  0: done; with --run, each case has its kept result\n  1: refused or failed\n  3: with --run, a case has a different result",
   arguments: [NAME],
   options: [
     { name: "keep", value: "<case>", help: "keep the request in --data as this case" },
