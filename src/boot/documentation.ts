@@ -20,6 +20,7 @@ import {
 } from "../interfaces/docs/definition-part.ts";
 import { Docs } from "../interfaces/docs/docs.ts";
 import { listErrorPages, listErrors } from "../interfaces/docs/error-page.ts";
+import { listKitPages, listKits } from "../interfaces/docs/kit-page.ts";
 import { writeFixedLimits, writeRaisableLimits, writeRetries } from "../interfaces/docs/limit-part.ts";
 import { writeAuditActions, writeMetrics } from "../interfaces/docs/list-part.ts";
 import { PACKAGING_FILLS } from "../interfaces/docs/packaging-part.ts";
@@ -49,6 +50,7 @@ const FILLS: Readonly<Record<string, () => string>> = {
   "raisable-limits": writeRaisableLimits,
   retries: writeRetries,
   senders: listSenders,
+  kits: listKits,
   commands: () => writeCommands(COMMANDS),
   variables: () => writeVariables(COMMANDS),
   routes: () => listRoutes(ROUTES),
@@ -71,6 +73,7 @@ export function readManual(): Docs {
   manual ??= new Docs([
     ...readWrittenPages(FILLS),
     ...listSenderPages(),
+    ...listKitPages(),
     ...listErrorPages(),
     ...listApiPages(ROUTES),
   ]);

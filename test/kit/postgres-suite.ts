@@ -53,6 +53,8 @@ const FLOWS: readonly string[] = [
   "apply-key",
   "relay-case",
   "followed-receiver",
+  "kit-lives",
+  "kit-sync",
 ];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */

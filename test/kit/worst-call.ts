@@ -192,6 +192,8 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET /api/senders": get(`/api/senders?limit=200&q=${"e".repeat(100)}`),
   "GET {E}/relays/:name/sender": get(`${E}/relays/busy1/sender`),
   "GET /api/senders/:name": get("/api/senders/stripe"),
+  "GET /api/kits": get("/api/kits?limit=200"),
+  "GET /api/kits/:sender": get("/api/kits/lemon-squeezy"),
   "GET {E}/events": list(
     "/events",
     "relay=wide",

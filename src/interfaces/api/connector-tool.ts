@@ -16,6 +16,7 @@ import { caseRoutes } from "./case.ts";
 import { catalogRoutes } from "./catalog.ts";
 import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
+import { kitRoutes } from "./kit.ts";
 import { personRoutes } from "./person.ts";
 import { rejectedRoutes } from "./rejected.ts";
 import { relayRoutes } from "./relay.ts";
@@ -52,6 +53,7 @@ const OFFERED = [
   ...aboutRoutes,
   ...docsRoutes,
   ...senderRoutes,
+  ...kitRoutes,
   ...catalogRoutes,
   ...syncRoutes,
 ];
@@ -183,6 +185,18 @@ export const TOOLS: readonly Tool[] = [
     "read_sender",
     "Read a sender",
     "Shows one provider: a relay definition to start from, the catalog that it names, where its secret is, its event types, an example event and pitfalls.",
+  ),
+  tool(
+    "GET /api/kits",
+    "list_kits",
+    "List selling kits",
+    "Lists the providers with a selling kit: tested relays for purchases, refunds and plans, and a catalog. Each entry says what the provider's events do not say.",
+  ),
+  tool(
+    "GET /api/kits/:sender",
+    "read_kit",
+    "Read a selling kit",
+    "Shows the kit of one provider with the names of the product and the plans. It has the relays to save in order, the catalog and the steps at the provider. It also says what each step of a sale does.",
   ),
   tool(
     "GET /docs/search",

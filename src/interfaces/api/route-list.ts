@@ -17,6 +17,7 @@ import { eventRoutes } from "./event.ts";
 import { fileRoutes } from "./file.ts";
 import { grantRoutes } from "./grant.ts";
 import { missedRoutes } from "./import-missed.ts";
+import { kitRoutes } from "./kit.ts";
 import { loginRoutes } from "./login.ts";
 import { mailRoutes } from "./mail.ts";
 import { overviewRoutes } from "./overview.ts";
@@ -52,6 +53,7 @@ export const ROUTES: readonly Route[] = [
   ...relayRoutes,
   ...relaySecretRoutes,
   ...senderRoutes,
+  ...kitRoutes,
   ...syncRoutes,
   ...pullRoutes,
   ...approvalRoutes,

@@ -172,6 +172,7 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "DELETE {E}/relays/:name/previous-secret": { params: NOBODY },
   "PUT {E}/relays/:name/signing-secret": { params: NOBODY },
   "GET /api/senders/:name": { params: { name: "stripe" } },
+  "GET /api/kits/:sender": { params: { sender: "lemon-squeezy" } },
   "POST {E}/sync/plan": { body: { relays: [] } },
   "POST {E}/sync/apply": { body: { relays: [], plan: "$PLAN" } },
   "POST {E}/sync/pulled": { body: { items: [] } },

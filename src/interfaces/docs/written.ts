@@ -26,6 +26,7 @@ import production from "../../../docs/production.md" with { type: "text" };
 import providerSaysSent from "../../../docs/provider-says-sent.md" with { type: "text" };
 import rotateSecret from "../../../docs/rotate-secret.md" with { type: "text" };
 import security from "../../../docs/security.md" with { type: "text" };
+import sellingKits from "../../../docs/selling-kits.md" with { type: "text" };
 import senders from "../../../docs/senders.md" with { type: "text" };
 import templates from "../../../docs/templates.md" with { type: "text" };
 import trustedProxy from "../../../docs/trusted-proxy.md" with { type: "text" };
@@ -57,6 +58,7 @@ const FILES: Readonly<Record<string, string>> = {
   "provider-says-sent": providerSaysSent,
   "rotate-secret": rotateSecret,
   security,
+  "selling-kits": sellingKits,
   senders,
   templates,
   "trusted-proxy": trustedProxy,

@@ -156,6 +156,13 @@ export function findSender(name: string): Sender | null {
   return SENDERS.find((sender) => sender.name === name) ?? null;
 }
 
+/** Throws if there is no such sender. */
+export function requireSender(name: string): Sender {
+  const sender = findSender(name);
+  if (sender === null) throw new Error(`There is no known sender ${name}.`);
+  return sender;
+}
+
 /** Lists the senders whose name, title or summary contains the text; an empty text lists all. */
 export function searchSenders(text: string): readonly Sender[] {
   const wanted = text.trim().toLowerCase();

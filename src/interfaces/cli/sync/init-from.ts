@@ -18,7 +18,7 @@ import { CommandFailure, UsageError } from "../command.ts";
 import { programWord, type World } from "../io.ts";
 import { tellUnknown } from "./presets.ts";
 
-interface FromSender {
+export interface FromSender {
   sender: Sender;
   /** The relay's name. */
   name: string;
@@ -70,7 +70,8 @@ function readCatalog(path: string, sender: Sender): [read: string | null, wanted
   ];
 }
 
-function parseCatalog(path: string, text: string): JsonObject {
+/** Reads a catalog as JSON. Throws if it is none. */
+export function parseCatalog(path: string, text: string): JsonObject {
   try {
     const value = parseJson(text.replace(/^\uFEFF/, ""));
     if (isJsonObject(value)) return value;

@@ -9,11 +9,13 @@ import { writeJson } from "../../../base/json.ts";
 import { catalogPath, makeCatalogSchema } from "../../../operator/sync/catalog-file.ts";
 import { definitionPath, listDefinitionFiles, relaysFolder } from "../../../operator/sync/definition-file.ts";
 import { makeDefinitionSchema } from "../../../rules/relay/definition-shape.ts";
+import { KIT_NAMES } from "../../../rules/senders/kit-definitions.ts";
 import { SENDERS } from "../../../rules/senders/registry.ts";
 import { type Command, UsageError } from "../command.ts";
 import { programWord, type World } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
-import { readFrom, tellFrom, writeFrom } from "./init-from.ts";
+import { type FromSender, readFrom, tellFrom, writeFrom } from "./init-from.ts";
+import { type KitFiles, readKit, tellKit, writeKit } from "./init-kit.ts";
 
 const SCHEMA_FILE = "relay.schema.json";
 const CATALOG_SCHEMA_FILE = "catalog.schema.json";
@@ -81,11 +83,21 @@ export async function writeExample(serviceDir: string): Promise<string[]> {
   return written;
 }
 
+/** Writes a kit, the relay of a sender, or the example. */
+async function writeChosen(
+  serviceDir: string,
+  { from, kit }: { from: FromSender | null; kit: KitFiles | null },
+  world: World,
+): Promise<string[]> {
+  if (kit !== null) return writeKit(serviceDir, kit, world);
+  return from === null ? await writeExample(serviceDir) : writeFrom(serviceDir, from, world);
+}
+
 export const init: Command = {
   words: ["init"],
   summary: "write a first relay into service/",
   details:
-    "The command writes one working example relay, schemas and editor settings. It changes no existing file except the schemas. With --from, the relay has the recipe and map of a known sender, and one action that stores the mapped values. The command then says where to find the sender's secret. relay presets lists the known senders.",
+    "The command writes one working example relay, schemas and editor settings. It changes no existing file except the schemas. With --from, the relay has the recipe and map of a known sender, and one action that stores the mapped values. The command then says where to find the sender's secret. relay presets lists the known senders. With --sell, it writes a selling kit: every relay and the catalog to sell a product and two plans. The command then says what to set up at the provider.",
   options: [
     {
       name: "from",
@@ -94,16 +106,41 @@ export const init: Command = {
       of: SENDERS.map(({ name }) => name),
     },
     { name: "name", value: "<name>", otherwise: "the sender's", help: "the relay's name, with --from" },
+    { name: "sell", help: "write the sender's selling kit, with --from" },
+    {
+      name: "product",
+      value: "<name>",
+      otherwise: KIT_NAMES.product,
+      help: "the product that the kit sells, with --sell",
+    },
+    {
+      name: "plans",
+      value: "<names>",
+      list: true,
+      otherwise: `${KIT_NAMES.plan},${KIT_NAMES.plan2}`,
+      help: "the two plans that the kit sells, with --sell",
+    },
     SERVICE_DIR,
   ],
-  examples: ["relay init", "relay init --from github", "relay init --from stripe --name checkout"],
+  examples: [
+    "relay init",
+    "relay init --from github",
+    "relay init --from stripe --name checkout",
+    "relay init --from lemon-squeezy --sell --product course --plans basic,pro",
+  ],
   async run(input, world) {
     const serviceDir = readServiceDir(input, world);
     const sender = input.text("from");
     if (sender === null && input.given("name"))
       throw new UsageError("--name needs --from: name the sender of the relay, such as --from github.");
+    for (const option of ["product", "plans"])
+      if (input.given(option) && !input.on("sell"))
+        throw new UsageError(`--${option} needs --sell: only a selling kit has a product and plans.`);
+    if (sender === null && input.on("sell"))
+      throw new UsageError("--sell needs --from: name the provider, such as --from stripe.");
     const from = sender === null ? null : readFrom(sender, input.text("name"), world);
-    const written = from === null ? await writeExample(serviceDir) : writeFrom(serviceDir, from, world);
+    const kit = from === null || !input.on("sell") ? null : readKit(from.sender, input);
+    const written = await writeChosen(serviceDir, { from, kit }, world);
     await mkdir(serviceDir, { recursive: true });
     const schemas = { [SCHEMA_FILE]: makeDefinitionSchema(), [CATALOG_SCHEMA_FILE]: makeCatalogSchema() };
     for (const [name, value] of Object.entries(schemas)) {
@@ -114,6 +151,7 @@ export const init: Command = {
     const settings = await writeEditorSettings(serviceDir, world);
     if (settings !== null) written.push(settings);
     for (const file of written) world.say(relative(world.cwd, file));
+    if (kit !== null) return tellKit(kit, world);
     if (from !== null) return tellFrom(from, world);
     world.tell("");
     const relay = programWord(world);

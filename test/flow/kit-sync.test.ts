@@ -1,0 +1,58 @@
+/** Syncs the files of each selling kit into an empty environment, and prunes them: the source is saved before its followers and removed after them. */
+import { describe, expect, test } from "bun:test";
+import { KIT_NAMES, kitDefinitions } from "../../src/rules/senders/kit-definitions.ts";
+import { KITS } from "../../src/rules/senders/kit-registry.ts";
+import { requireSender } from "../../src/rules/senders/registry.ts";
+import { type ApiServer, startApi } from "../kit/api-server.ts";
+
+interface Files {
+  relays: unknown[];
+  catalog?: unknown;
+  prune?: boolean;
+}
+
+interface Entry {
+  kind: string;
+  name: string;
+  state: string;
+}
+
+/** Plans and applies, and returns the entries of the plan and the number of changes. */
+async function sync(api: ApiServer, body: Files): Promise<{ entries: Entry[]; changes: number }> {
+  const send = (path: string, sent: object) => api.call(`${api.E}/sync/${path}`, { method: "POST", key: api.keys.dev, body: sent });
+  const planned = await send("plan", body);
+  expect(planned.status).toBe(200);
+  const applied = await send("apply", { ...body, plan: planned.json.plan });
+  expect([applied.status, applied.json.message]).toEqual([200, undefined]);
+  return { entries: planned.json.entries, changes: applied.json.changes };
+}
+
+describe.each(KITS.map((kit) => [kit.sender, kit] as const))("the kit of %s", (source, kit) => {
+  const { relays, catalog } = kitDefinitions(kit, requireSender(kit.sender), KIT_NAMES);
+
+  test("syncs into an empty environment in one step, without a problem, and is then unchanged", async () => {
+    await using api = await startApi();
+    const first = await sync(api, { relays: relays.toReversed(), catalog });
+    expect(first.entries.map(({ state }) => state)).toEqual(first.entries.map(() => "created"));
+    for (const { name } of relays) {
+      const { relay } = (await api.call(`${api.E}/relays/${name}`, { key: api.keys.dev })).json;
+      expect([name, relay.problems]).toEqual([name, []]);
+    }
+    const followers = (await api.call(`${api.E}/relays/${source}`, { key: api.keys.dev })).json.relay.followers;
+    expect(followers).toEqual(
+      relays
+        .slice(1)
+        .map(({ name }) => name)
+        .sort(),
+    );
+    expect((await sync(api, { relays, catalog })).changes).toBe(0);
+  });
+
+  test("is pruned completely, although the source is followed", async () => {
+    await using api = await startApi();
+    await sync(api, { relays, catalog });
+    const gone = await sync(api, { relays: [], catalog: {}, prune: true });
+    expect(gone.changes).toBeGreaterThanOrEqual(relays.length);
+    expect((await api.call(`${api.E}/relays`, { key: api.keys.dev })).json.items).toEqual([]);
+  });
+});
