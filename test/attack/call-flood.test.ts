@@ -201,7 +201,7 @@ describe("the service finds the cause of a rejected request after its response, 
   };
   const lookedInto = async (): Promise<number> => {
     const rows = await running.rows<{ cause: string }>("SELECT cause FROM recent_request");
-    return rows.filter(({ cause }) => cause.includes("no request has verified here yet")).length;
+    return rows.filter(({ cause }) => cause.includes("No request has verified here yet")).length;
   };
 
   test("it finds every cause of a few requests", async () => {

@@ -76,7 +76,7 @@ test("Home counts the items like the navigation, with the server's items next to
 test("an old problem shows the present count, not that of its alert", async () => {
   await visit.page.goto(visit.at("relays/rotated"));
   const health = visit.page.getByRole("region", { name: "Health" });
-  await health.getByText(/has rejected every request since .+ \(one of them because .+ 8 requests were rejected since/).waitFor();
+  await health.getByText(/has rejected every request since .+\. One was rejected because .+ 8 requests were rejected since/).waitFor();
   expect(await text()).not.toContain("so far");
   await health.getByRole("link", { name: "Paste its secret…" }).click();
   await visit.page.getByRole("dialog").getByLabel("The secret the sender shows").waitFor();

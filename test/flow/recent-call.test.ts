@@ -48,7 +48,7 @@ describe("a request without an event is listed with its cause", () => {
       {
         outcome: "refused",
         code: "bad_signature",
-        cause: "the signature does not match; the secret or the recipe differs from the sender's; no request has verified here yet",
+        cause: "the signature does not match; the secret or the recipe differs from the sender's. No request has verified here yet",
         claimed: { id: "a", type: null },
       },
     ],

@@ -393,23 +393,25 @@ describe("the cause claims no more than is known", () => {
   test("an unknown signature before any verified request: it says that none has verified", async () => {
     await save(PLAIN, SECRET);
     await send(bad);
-    expect(await cause()).toBe(`${WRONG}; no request has verified here yet`);
+    expect(await cause()).toBe(`${WRONG}. No request has verified here yet`);
   });
 
-  test("an unknown signature after verified requests without a local change: it asks about a rotation", async () => {
+  test("an unknown signature after verified requests without a local change: it names a rotation", async () => {
     await save(PLAIN, SECRET);
     expect((await send(good)).status).toBe(200);
     await running.clock.advance(60_000);
     await send(bad);
-    expect(await cause()).toBe(`${WRONG}; until 2026-01-15T12:00:00.000Z requests verified: was the secret rotated at the sender?`);
+    expect(await cause()).toBe(
+      `${WRONG}. Requests verified until 2026-01-15T12:00:00.000Z, and nothing was changed here since then: the sender may have a new secret`,
+    );
   });
 
-  test("an unknown signature within a minute of a verified request: it asks nothing", async () => {
+  test("an unknown signature within a minute of a verified request: it names no rotation", async () => {
     await save(PLAIN, SECRET);
     await send(good);
     await running.clock.advance(59_000);
     await send(bad);
-    expect(await cause()).toBe(`${WRONG}; another request verified at 2026-01-15T12:00:00.000Z, less than a minute before`);
+    expect(await cause()).toBe(`${WRONG}. Another request verified at 2026-01-15T12:00:00.000Z, less than a minute before`);
   });
 
   test("a changed secret and definition since the last verified request: it names both and asks nothing", async () => {
@@ -423,7 +425,7 @@ describe("the cause claims no more than is known", () => {
     expect((await running.api("PUT", "/relays/orders", { definition, version })).status).toBe(200);
     await send(bad);
     expect(await cause()).toBe(
-      `${WRONG}; until 2026-01-15T12:00:00.000Z requests verified, and since then the secret was changed here at 2026-01-15T12:01:00.000Z and the definition was changed here at 2026-01-15T12:02:00.000Z`,
+      `${WRONG}. Requests verified until 2026-01-15T12:00:00.000Z, and the secret was changed here at 2026-01-15T12:01:00.000Z and the definition was changed here at 2026-01-15T12:02:00.000Z`,
     );
   });
 
@@ -447,7 +449,7 @@ describe("the cause claims no more than is known", () => {
     [
       "a value that is no signature says nothing about the secret",
       { headers: { "x-signature": "planted" } },
-      `${WRONG}; the received value does not have the form of a signature; no request has verified here yet`,
+      `${WRONG}; the received value does not have the form of a signature. No request has verified here yet`,
     ],
     [
       "a stale request with an unknown secret is stale, without a claim about clocks",
@@ -457,7 +459,7 @@ describe("the cause claims no more than is known", () => {
     [
       "a host in a header is not named if it explains nothing",
       { verify: BY_URL, headers: { "x-signature": mac("x"), "x-forwarded-host": "planted.example.org" } },
-      `${WRONG}; no request has verified here yet`,
+      `${WRONG}. No request has verified here yet`,
     ],
   ];
   test.each(rows)("%s", async (_rule, sent, told) => {

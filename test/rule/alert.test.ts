@@ -118,9 +118,9 @@ describe("the mail", () => {
         emailId: expect.stringMatching(/^eml_/),
         from: "account@shop.example",
         to: "ada@example.com",
-        subject: "Test (development): relay_failed of orders, 40 times",
+        subject: "Test (development): orders: dead events, 40 times",
         text: expect.stringContaining(
-          "orders · relay_failed · 40 times, first 2026-01-15T12:00:00.000Z, last 2026-01-15T12:00:39.000Z\nWhat happened: An event of orders is dead.\nWhat to do: Read why (`relay events show`), fix the cause and replay the event (`relay events replay`).\nWhat happens next: The alert resolves when no event of the relay is dead any more.\nhttps://relay.example.com/apps/app_test/development/relays/orders\n",
+          "orders: dead events (relay_failed) · 40 times, first 2026-01-15T12:00:00.000Z, last 2026-01-15T12:00:39.000Z\nWhat happened: An event of orders is dead.\nWhat to do: Read why (`relay events show`), fix the cause and replay the event (`relay events replay`).\nWhat happens next: The alert resolves when no event of the relay is dead any more.\nhttps://relay.example.com/apps/app_test/development/relays/orders\n",
         ),
       },
     ]);
@@ -164,8 +164,8 @@ describe("the mail", () => {
     await raise();
     await fresh.clock.advance(2 * MINUTE_MS);
     expect(left.map(({ subject }) => subject)).toEqual([
-      "Test (development): relay_failed of orders",
-      "Test (development): relay_failed of orders, 2 times",
+      "Test (development): orders: dead events",
+      "Test (development): orders: dead events, 2 times",
     ]);
   });
 
@@ -216,7 +216,7 @@ describe("the mail", () => {
     await fresh.clock.advance(10 * MINUTE_MS);
     expect(left).toHaveLength(1);
     await fresh.clock.advance(6 * MINUTE_MS);
-    expect(left.map(({ subject }) => subject)[1]).toBe("Test (development): relay_failed of leads");
+    expect(left.map(({ subject }) => subject)[1]).toBe("Test (development): leads: dead events");
   });
 
   test("of a second burst within an hour reports the total of the first", async () => {

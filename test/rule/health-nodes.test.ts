@@ -187,7 +187,7 @@ test("a request that one node verified is known when another node refuses the ne
   await outcome();
   const { id } = await fresh.environment("development");
   const calls = await fresh.store.read((tx) => listRecentRequests(tx, id, {}, { limit: 9, after: null }));
-  expect(calls.items.map(({ cause }) => cause)).toEqual([expect.stringContaining("; until 2026-01-15T12:00:00.000Z requests verified")]);
+  expect(calls.items.map(({ cause }) => cause)).toEqual([expect.stringContaining(". Requests verified until 2026-01-15T12:00:00.000Z")]);
 });
 
 test("all nodes know which of two secrets was used last", async () => {

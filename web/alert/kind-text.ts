@@ -21,6 +21,8 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   relay_key_as_secret: "API key stored as a secret",
   definition_broken: "Error in its file",
   catalog_broken: "Error in catalog.json",
+  file_behind: "Its file is behind",
+  folder_away: "Folder of the files is missing",
   codes_capped: "Sign-ins over the limit",
   codes_unmailed: "Sign-in codes are not mailed",
   writes_capped: "Writes over the limit",

@@ -13,6 +13,8 @@ export const CODE_KINDS = [
 export type CodeKind = (typeof CODE_KINDS)[number];
 
 export interface CodeEntry {
+  /** The short name of a problem or an alert, in headings and in the subjects of mails. */
+  title?: string;
   /** The kinds, where they differ from the kind of the registry. */
   kinds?: readonly CodeKind[];
   /** The sentence that says what happened. */

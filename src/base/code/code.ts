@@ -30,6 +30,14 @@ const REGISTRIES: readonly (readonly [kind: CodeKind, registry: Registry])[] = [
   ["mail", MAIL_FAILURES],
 ];
 
+/** Returns the short name of a problem or an alert, and the code itself if it has none. */
+export function titleOf(code: string): string {
+  const entries = REGISTRIES.map(([, registry]) =>
+    Object.hasOwn(registry, code) ? registry[code] : undefined,
+  );
+  return entries.find((entry) => entry?.title !== undefined)?.title ?? code;
+}
+
 /** Lists what a code means, and nothing for an unknown code. */
 export function listMeanings(code: string): Meaning[] {
   return REGISTRIES.flatMap(([kind, registry]) => {

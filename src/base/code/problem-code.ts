@@ -7,11 +7,13 @@ import type { CodeEntry } from "./code-entry.ts";
 const BOTH = ["problem", "alert"] as const;
 
 interface ProblemEntry extends CodeEntry {
+  title: string;
   kinds: NonNullable<CodeEntry["kinds"]>;
 }
 
 export const PROBLEMS = {
   relay_failed: {
+    title: "Dead events",
     kinds: ["alert"],
     what: "An event of the relay is dead.",
     why: "Its last attempt failed, its failure is permanent, or the service was down at a time of the schedule.",
@@ -19,6 +21,7 @@ export const PROBLEMS = {
     next: "The alert resolves when no event of the relay is dead any more.",
   },
   relay_refusing: {
+    title: "Rejects every request",
     kinds: BOTH,
     what: "The receiver rejected every request for 15 minutes, and at least five.",
     why: "In most cases the provider has a new secret, or the recipe does not match how it signs.",
@@ -26,6 +29,7 @@ export const PROBLEMS = {
     next: "The alert resolves when the next request verifies.",
   },
   never_verified: {
+    title: "No request has verified",
     kinds: BOTH,
     what: "The receiver rejected a request, and no request has verified yet.",
     why: "In most cases the stored secret is not the sender's, or the recipe does not match how it signs.",
@@ -33,6 +37,7 @@ export const PROBLEMS = {
     next: "The alert resolves when the first request verifies.",
   },
   secret_missing: {
+    title: "Secret missing",
     kinds: BOTH,
     what: "The receiver stores no secret or public key, so it rejects every request.",
     why: "The sender makes the secret itself, so Relay cannot generate it.",
@@ -40,18 +45,21 @@ export const PROBLEMS = {
     next: "The alert resolves when the secret is stored.",
   },
   relay_silent: {
+    title: "Silent",
     kinds: BOTH,
     what: "The receiver has received no event for much longer than ever before.",
     todo: "Ask the sender whether it still sends, and to which URL. If no event is to come, pause the relay (`relay relays pause`) or delete it (`relay relays delete`).",
     next: "The alert resolves when the next event arrives.",
   },
   relay_ignoring: {
+    title: "Ignores every request",
     kinds: BOTH,
     what: "The `when` of the receiver ignored every verified request, for a day or hundreds in an hour.",
     todo: "Compare `when` with what the sender sends (`relay requests list`), and correct or remove it. If the sender does not send this kind of event yet, resolve the alert: the count then starts again.",
     next: "The alert resolves when a request matches `when`.",
   },
   relay_nobody: {
+    title: "Finds no person",
     kinds: BOTH,
     what: "No event of the relay found its person, so no action ran.",
     why: "In most cases the map's person key names the wrong field, or the people do not exist yet.",
@@ -59,41 +67,48 @@ export const PROBLEMS = {
     next: "The alert resolves when an event finds its person.",
   },
   sale_nobody: {
+    title: "Payment without a person",
     kinds: ["alert"],
     what: "A payment or refund found no person, so it changed nothing.",
     todo: "Read which key of the map Relay tried (`relay events show`). Add the person (`relay people invite`), file the token (`relay people add-token`) or correct the map. Then replay the event. If such events are not yours, exclude them with the relay's `when` and resolve the alert.",
     next: "The alert resolves when no such event of the relay is left. Above 250,000 failed events Relay cannot check this, and you must resolve the alert.",
   },
   sale_suspended: {
+    title: "Payment of a suspended person",
     kinds: ["alert"],
     what: "Relay recorded a payment of a suspended person, who cannot use what they paid for.",
     todo: "Activate the person (`relay people activate`), or refund the payment where it was paid and resolve the alert.",
     next: "The alert resolves when the person is active.",
   },
   relay_failing: {
+    title: "Every attempt fails",
     kinds: BOTH,
     what: "Every attempt of the relay's events has failed for half an hour, or failed in a way that a retry cannot fix.",
     todo: "Read why (`relay events list`, `relay events show`), fix the cause, and replay the dead events.",
     next: "The alert resolves when an event of the relay succeeds.",
   },
   relay_capped: {
+    title: "Over its limit",
     kinds: BOTH,
     what: "Relay rejected verified events of the relay, because its app received more in a minute than the limit.",
     todo: "Raise RELAY_LIMIT_VERIFIED_EVENTS_PER_MINUTE and restart the server, or have the sender send less.",
     next: "The alert resolves after an hour without such a rejection.",
   },
   relay_uncalled: {
+    title: "Never received a request",
     kinds: BOTH,
     what: "The receiver was created a day ago and has received no request.",
     todo: "Enter its URL (`relay relays show`) at the sender.",
     next: "The alert resolves when the first request arrives, valid or not.",
   },
   relay_recovered: {
+    title: "Recovered",
     kinds: ["alert"],
     what: "The condition of an earlier alert ended.",
     todo: "Do nothing.",
   },
   relay_misfit: {
+    title: "Does not match the catalog",
     kinds: ["problem"],
     what: "The relay no longer fits the catalog.",
     why: "After a change of the catalog, the relay names something that does not exist, or writes a record that its collection rejects.",
@@ -101,83 +116,97 @@ export const PROBLEMS = {
     next: "The problem resolves when they fit.",
   },
   relay_unsigned_event: {
+    title: "Acts on unsigned events",
     kinds: ["problem"],
     what: "The receiver rejects every event, because it acts on people and its sender signs no event.",
     todo: "Remove those actions and `person_email` from the map, or set `trigger.trustUnsignedEvents` if you accept the risk.",
     next: "The problem resolves when you save a valid definition.",
   },
   relay_key_as_secret: {
+    title: "API key stored as a secret",
     kinds: ["problem"],
     what: "The receiver rejects every event, because its recipe needs a shared secret and a key is stored.",
     todo: "Store the sender's secret (`relay relays set-secret`), or change the recipe's algorithm to that of the key.",
     next: "The problem resolves when the secret fits the recipe.",
   },
   definition_broken: {
+    title: "Error in its file",
     kinds: ["problem"],
     what: "The file of a relay has an error, so local development does not apply it.",
     todo: "Correct the file. `relay validate` shows each error with its line.",
     next: "The last valid definition stays in effect. The problem resolves when the file is valid.",
   },
   catalog_broken: {
+    title: "Error in catalog.json",
     kinds: ["problem"],
     what: "The file `catalog.json` has an error, or local development cannot apply it.",
     todo: "Correct the file. `relay validate` shows each error with its line.",
     next: "The problem resolves when the file is valid.",
   },
   file_behind: {
+    title: "Its file is behind",
     kinds: ["problem"],
     what: "Local development saved a relay or the catalog, but could not write it to its file yet.",
     todo: "Make the folder writable, or put it back.",
     next: "The saved change is in effect. Relay writes the file as soon as it can, and the problem resolves.",
   },
   folder_away: {
+    title: "Folder of the files is missing",
     kinds: ["problem"],
     what: "The folder of the definition files does not exist any more.",
     todo: "Put the folder back, or create it without the files of the relays that you want to delete.",
     next: "The relays stay in effect, and Relay deletes nothing. The problem resolves when the folder exists.",
   },
   proxy_unnamed: {
+    title: "Proxy is not configured",
     kinds: ["problem"],
     what: "Requests arrive through a proxy that the server does not know, so all its clients share the limits of one address.",
     todo: "If the proxy is yours, start the server with `--trusted-proxy` and the proxy's address (RELAY_TRUSTED_PROXY).",
     next: "The problem resolves when the server starts with a named proxy.",
   },
   events_expiring: {
+    title: "Events will be dropped soon",
     kinds: BOTH,
     what: "Events have waited for 27 days behind a paused relay or a hold. Relay drops them after 30 days.",
     todo: "Resume the relay (`relay relays resume`) or release the hold (`relay settings set held off`), if you want these events to run.",
     next: "The alert resolves when no event has waited that long.",
   },
   events_dropped: {
+    title: "Events were dropped",
     kinds: ["alert"],
     what: "Relay dropped events that had waited for more than 30 days behind a paused relay or a hold.",
     todo: "Resume the relay or release the hold, so that the other events run. Have the sender send again what you still want. Then resolve the alert.",
   },
   requests_rejected: {
+    title: "Rejected requests are missing",
     kinds: ["problem"],
     what: "The receiver rejected requests because of its secret or recipe, and not all of their events have arrived since then.",
     todo: "List the missing events (`relay relays rejected`) and import them (`relay import-missed`). If nothing more is to come, close the list.",
     next: "The item closes when each event has arrived or was imported.",
   },
   environment_held: {
+    title: "On hold",
     kinds: ["problem"],
     what: "The environment is on hold: Relay stores what arrives, and runs nothing.",
     todo: "Release the hold as soon as events may run again (`relay settings set held off`).",
     next: "The waiting events then run automatically.",
   },
   approval_waiting: {
+    title: "A change to production waits for approval",
     kinds: ["problem"],
     what: "A change of production waits for the approval of an owner.",
     todo: "Open it in the dashboard, read what it changes, and approve or reject it.",
     next: "The request expires ten minutes after it was made.",
   },
   backup_missing: {
+    title: "No backup",
     kinds: ["problem"],
     what: "The data directory has no backup, or the newest one is much older than configured.",
     todo: "Make a backup (`relay backup`). To make backups automatically, set their schedule (`relay backups schedule 1d`), or start the server with `relay serve --backup-every 1d`.",
     next: "The problem resolves when a new backup exists.",
   },
   backup_copy_failed: {
+    title: "Backup is not copied",
     kinds: ["problem"],
     what: "The last copy of a backup to the S3 endpoint failed.",
     why: "The endpoint did not answer, or it refused the keys, the bucket or the object.",
@@ -185,12 +214,14 @@ export const PROBLEMS = {
     next: "Relay retries within 15 minutes. The problem resolves when a copy succeeds.",
   },
   codes_capped: {
+    title: "Sign-ins over the limit",
     kinds: ["alert"],
     what: "The environment has reached its limit of sign-in codes or sign-ups. People who signed in recently can still sign in.",
     todo: "If these are your visitors, raise the RELAY_LIMIT_… variable that the alert names, and restart the server. Otherwise let only invited people sign in (`relay settings set signin.invitedOnly on`).",
     next: "The alert resolves two hours after the last rejection.",
   },
   codes_unmailed: {
+    title: "Sign-in codes are not mailed",
     kinds: BOTH,
     what: "Relay cannot mail sign-in codes.",
     why: "The environment has no verified sender domain or no mail server, its mail is switched off, or the mail server rejects every mail.",
@@ -198,6 +229,7 @@ export const PROBLEMS = {
     next: "The alert resolves when the test mail or a sign-in code is sent.",
   },
   writes_capped: {
+    title: "Writes over the limit",
     kinds: ["alert"],
     what: "Relay rejected records that people of the app wrote, because a limit is reached.",
     why: "They wrote too much in a minute, or the environment has no space left.",
@@ -205,6 +237,7 @@ export const PROBLEMS = {
     next: "The alert resolves two hours after the last rejection.",
   },
   mail_unknown: {
+    title: "Mail delivery unknown",
     kinds: ["alert"],
     what: "Relay does not know whether a mail was sent.",
     why: "The connection ended after Relay handed the mail over and before the mail server answered.",
@@ -212,6 +245,7 @@ export const PROBLEMS = {
     next: "Relay never sends such a mail again by itself. The alert resolves when no mail of the relay has this state.",
   },
   alerts_unmailed: {
+    title: "Alerts are not mailed",
     kinds: ["problem"],
     what: "A mail server is set, but the owners get no alert mail.",
     why: "The last alert mail was permanently rejected, or Relay could send none for an hour.",

@@ -212,6 +212,7 @@ export const REFUSALS = {
     todo: "Spend less, or add credits first (`relay people credits`).",
   },
   invite_capped: {
+    title: "Invites over the limit",
     kinds: ["refusal", "result", "alert"],
     status: 429,
     what: "The environment created as many people by address today as its limit.",

@@ -66,6 +66,7 @@ export const RESULTS = {
     next: RETRIED,
   },
   sender_domain_required: {
+    title: "Mail needs a sender domain",
     kinds: ["result", "alert"],
     what: "The environment has no verified sender domain, so Relay cannot send the mail.",
     todo: "Set a sender domain (`relay domain set`) and verify it (`relay domain verify`).",

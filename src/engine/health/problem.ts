@@ -111,9 +111,10 @@ function formatStreak(
     return `${name} has rejected verified events ${from}, because its app receives more than ${limit} a minute. Their senders must send them again.`;
   if (code === "relay_refusing") {
     const because =
-      found === null ? `the last one because ${why ?? ""}` : `one of them because ${found.cause}`;
-    // The parentheses also fit a cause that ends as a question.
-    return `${name} has rejected every request ${from} (${because}).`;
+      found === null
+        ? `The last one was rejected because ${why ?? ""}`
+        : `One was rejected because ${found.cause}`;
+    return `${name} has rejected every request ${from}. ${because}.`;
   }
   const last = why === null ? "" : ` Last failure: ${why}`;
   return `Every attempt of an event of ${name} has failed ${from}.${last}`;
@@ -123,8 +124,7 @@ function formatStreak(
 export function formatNeverVerified({ name, definition: { trigger } }: LiveRelay, cause: string): string {
   const source = trigger.kind === "receiver" ? findSecretSource(trigger) : null;
   const where = source === null ? "" : ` Find the secret at ${source.title}: ${source.secret.where}`;
-  const because = cause.endsWith("?") ? cause : `${cause}.`;
-  return `${name} has not verified a request yet and rejects what arrives. The last request was rejected because ${because}${where}`;
+  return `${name} has not verified a request yet and rejects what arrives. The last request was rejected because ${cause}.${where}`;
 }
 
 /** The time after the last rejected event at which a cap is over. */

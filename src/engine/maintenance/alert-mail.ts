@@ -5,7 +5,7 @@
  */
 
 import { BackgroundJob, type Clock, toIso, waitAtMost } from "../../base/clock.ts";
-import { adviseOn, listParts } from "../../base/code/code.ts";
+import { adviseOn, listParts, titleOf } from "../../base/code/code.ts";
 import { formatMailFailure } from "../../base/code/mail-code.ts";
 import { DAY_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
@@ -320,7 +320,7 @@ function writeAlertMail(
   const [only] = told;
   const what =
     told.length === 1 && only !== undefined
-      ? `${only.alert.code} of ${nameOf(only.alert)}${times(only.alert.count)}`
+      ? `${nameOf(only.alert)}: ${titleOf(only.alert.code).toLowerCase()}${times(only.alert.count)}`
       : `${told.length} alerts`;
   const parts = [
     ...told.map((one) => formatAlert(one, words.placeUrl)),
@@ -335,7 +335,7 @@ function formatAlert({ alert, hints, before }: MailedAlert, placeUrl: string): s
   const { todo, next } = adviseOn(code);
   const parts = listParts({ what: message, why: null, todo, next });
   const lines = [
-    `${nameOf(alert)} · ${code} · ${when}`,
+    `${nameOf(alert)}: ${titleOf(code).toLowerCase()} (${code}) · ${when}`,
     ...hints.map((hint) => `Look here first: ${hint}`),
     ...parts.map(({ label, text }) => `${label}: ${text}`),
   ];

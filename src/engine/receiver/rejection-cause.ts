@@ -135,23 +135,23 @@ export class CauseFinder {
   }
 }
 
-/** Formats when requests last verified. Asks about a rotation where nothing was changed here, but not for a single bad request among good ones. */
+/** Formats when requests last verified. Names a rotation if nothing was changed here, but not for a single bad request among good ones. */
 function formatHistory(
   /** The time when a request last verified; 0 for never. */
   acceptedAt: number,
   nowMs: number,
   { definitionAt, secretAt }: { definitionAt: number | null; secretAt: number | null },
 ): string {
-  if (acceptedAt === 0) return "; no request has verified here yet";
+  if (acceptedAt === 0) return ". No request has verified here yet";
   const since = (at: number | null, what: string): string[] =>
     at !== null && at > acceptedAt ? [`${what} was changed here at ${toIso(at)}`] : [];
   const changes = [...since(secretAt, "the secret"), ...since(definitionAt, "the definition")];
   if (changes.length === 0 && nowMs - acceptedAt < MINUTE_MS)
-    return `; another request verified at ${toIso(acceptedAt)}, less than a minute before`;
-  const until = `; until ${toIso(acceptedAt)} requests verified`;
+    return `. Another request verified at ${toIso(acceptedAt)}, less than a minute before`;
+  const until = `. Requests verified until ${toIso(acceptedAt)}, and`;
   return changes.length === 0
-    ? `${until}: was the secret rotated at the sender?`
-    : `${until}, and since then ${joinWords(changes)}`;
+    ? `${until} nothing was changed here since then: the sender may have a new secret`
+    : `${until} ${joinWords(changes)}`;
 }
 
 /** Finds when the relay's definition and secret last changed here, and when a request last verified. */
