@@ -103,6 +103,8 @@ export const MAX_CREDIT_LINE = 1_000_000_000;
 /** The largest attributes of a person, as JSON in UTF-8. */
 export const MAX_ATTRIBUTES_BYTES = 16 * 1024;
 export const MAX_ACCOUNT_TOKEN_CHARS = 200;
+/** The longest id of a customer at a provider that Relay stores. */
+export const MAX_CUSTOMER_ID_CHARS = 200;
 /** The longest email address, and its longest part before the @ (RFC 5321, 4.5.3.1). */
 export const MAX_EMAIL_CHARS = 254;
 export const MAX_EMAIL_LOCAL_CHARS = 64;

@@ -140,6 +140,11 @@ export function fillStore(file: string, { nowMs, share }: { nowMs: number; share
     "subscription (id, environment_id, person_id, plan, status, billed_by, started_at)",
     `${ID("sub")}, 1, ${ID("per")}, 'pro', 'ended', 'relay', NOW`,
   );
+  insert(
+    5_000,
+    "person_customer (environment_id, space, customer_id, person_id, arrival, event_id, created_at)",
+    `1, 'busy', 'cus_' || i, ${ID("per", "1")}, i, NULL, NOW`,
+  );
   insert(5_000, "person_token (environment_id, token, person_id, created_at)", `1, 'token' || i, ${ID("per", "1")}, NOW`);
   const email = "email (id, environment_id, person_id, recipient, sender, kind, subject, text, state, created_at)";
   insert(60_000, email, `${ID("eml")}, 1, ${ID("per", "i + 10")}, 'p@example.com', 'a@example.com', 'event', 'hi', 'text', 'sent', NOW`);

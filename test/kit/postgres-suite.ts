@@ -55,6 +55,7 @@ const FLOWS: readonly string[] = [
   "followed-receiver",
   "kit-lives",
   "kit-sync",
+  "customer",
 ];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */

@@ -28,6 +28,7 @@ export function receiverDefinition(change: {
   map?: Record<string, string>;
   when?: Record<string, string>;
   verify?: Record<string, unknown>;
+  customer?: { id: string; space?: string } | undefined;
   trustUnsignedEvents?: boolean;
 }): Record<string, unknown> {
   return {
@@ -42,6 +43,7 @@ export function receiverDefinition(change: {
       },
       map: change.map ?? { event_id: "id", event_type: "type", amount: "amount" },
       ...(change.when === undefined ? {} : { when: change.when }),
+      ...(change.customer === undefined ? {} : { customer: change.customer }),
       ...(change.trustUnsignedEvents === undefined ? {} : { trustUnsignedEvents: change.trustUnsignedEvents }),
     },
     actions: change.actions ?? [writeOrder],

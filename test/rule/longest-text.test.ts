@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import {
   MAX_ACCOUNT_TOKEN_CHARS,
+  MAX_CUSTOMER_ID_CHARS,
   MAX_EMAIL_CHARS,
   MAX_EMAIL_LOCAL_CHARS,
   MAX_MAPPED_VALUE_BYTES,
@@ -74,6 +75,21 @@ const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Pr
     holds: ["person_token.token"],
     give: async () => (await made("PUT", `/persons/${person}/tokens`, { token: noise(MAX_ACCOUNT_TOKEN_CHARS, 3) })).token.token.length,
     comes: MAX_ACCOUNT_TOKEN_CHARS,
+  },
+  {
+    what: "a provider's id of a customer, and its space",
+    holds: ["person_customer.customer_id", "person_customer.space"],
+    give: async () => {
+      const map = { event_id: "id", person_email: "email", customer_id: "customer" };
+      const actions = [{ type: "grant_credits", amount: 5 }];
+      const definition = receiverDefinition({ name: longName(), map, customer: { id: "customer_id" }, actions });
+      await saveRelay(running, definition);
+      const customer = noise(MAX_CUSTOMER_ID_CHARS, 3);
+      await outcomesOf(definition, "customer", { email: "grace@example.com", customer });
+      const [row] = await running.rows<{ customer: string }>("SELECT customer_id AS customer FROM person_customer");
+      return row?.customer.length;
+    },
+    comes: MAX_CUSTOMER_ID_CHARS,
   },
   {
     what: "the key of a change of credits",

@@ -387,6 +387,11 @@ describe("erasing a person", () => {
         person.id,
       );
       await tx.run(
+        "INSERT INTO person_customer (environment_id, space, customer_id, person_id, arrival, created_at) VALUES (?1, 'stripe', 'cus_erase', ?2, 0, 0)",
+        environmentId,
+        person.id,
+      );
+      await tx.run(
         `INSERT INTO email (id, environment_id, person_id, recipient, sender, kind, subject, text, state, created_at)
          VALUES ('eml_erase', ?1, ?2, ?3, 'a@b.example', 'event', 'Hello Ada', 'Dear Ada', 'sent', 0)`,
         environmentId,
@@ -396,7 +401,7 @@ describe("erasing a person", () => {
     });
 
     const count = await erase(store, { ...of, by: "owner:o@example.com", nowMs });
-    expect(count).toEqual({ records: 4, grants: 1, subscriptions: 1, tokens: 1, mails: 1 });
+    expect(count).toEqual({ records: 4, grants: 1, subscriptions: 1, tokens: 1, customers: 1, mails: 1 });
 
     expect(await store.read((tx) => findPerson(tx, environmentId, person.id))).toBeNull();
     expect(await store.read((tx) => findPersonByEmail(tx, environmentId, person.email))).toBeNull();

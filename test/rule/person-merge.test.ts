@@ -37,7 +37,7 @@ const planOf = (from: PersonRow, to: PersonRow) => write((tx) => dryRunWithin(tx
 const twoPeople = async () => [await market.newPerson(), await market.newPerson()] as const;
 const state = async (...people: PersonRow[]) => await Promise.all(people.map((person) => market.holdings(person)));
 const NONE = { grants: [], credits: 0, plan: "free" };
-const NOTHING = { purchases: 0, grants: 0, credits: 0, tokens: 0, records: 0, attributes: 0, stopsMail: false };
+const NOTHING = { purchases: 0, grants: 0, credits: 0, tokens: 0, customers: 0, records: 0, attributes: 0, stopsMail: false };
 
 describe("a merge", () => {
   const PARTS: [part: string, give: (from: PersonRow) => Promise<unknown>, counts: Partial<typeof NOTHING>, held: object][] = [

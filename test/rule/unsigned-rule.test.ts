@@ -76,6 +76,11 @@ describe("a relay of such a sender without the opt-in", () => {
     });
   }
 
+  test("can name a customer, because it only reads who that is", () => {
+    const { trigger, ...rest } = relay({ map: { customer_id: "customer" } });
+    expect(listFields({ ...rest, trigger: { ...trigger, customer: { id: "customer_id" } } })).toEqual([]);
+  });
+
   test("has every problem reported at once, with what to do", () => {
     const problems = checkUnsignedRule(relay({ map: { person_email: "email" }, actions: [CREDITS, CREDITS] }));
     expect(problems.map((problem) => problem.field)).toEqual(["trigger.map.person_email", "actions.0.type", "actions.1.type"]);
@@ -203,6 +208,8 @@ describe("a save widens what a captured request allows", () => {
       relay({ trust: true, actions: [CREDITS], map: { [key]: "user" } }),
       true,
     ]),
+    ["if a customer now names the person", withTrigger({}), withTrigger({ customer: { id: "user" } }), true],
+    ["but not if the customer stays", withTrigger({ customer: { id: "user" } }), withTrigger({ customer: { id: "user" } }), false],
     ["if a timed recipe becomes a shared token", withTrigger({ verify: TIMED }), withTrigger({ verify: SHARED }), true],
     ["if a timed recipe loses its timestamp", withTrigger({ verify: TIMED }), withTrigger({ verify: TOKEN_RECIPE }), true],
     ["if a timestamp gets a longer window", withTrigger({ verify: { ...TIMED, toleranceSeconds: 10 } }), withTrigger({ verify: TIMED }), true],

@@ -18,6 +18,12 @@ export const RESULTS = {
     what: "The event's person was erased after the event arrived, so the event never runs.",
     todo: "Do nothing. A new event of this address creates a new person.",
   },
+  customer_unknown: {
+    what: "Relay does not know yet which person has the event's customer ID.",
+    why: "The event that has both the person and this customer ID has not arrived yet, or the two relays use different spaces.",
+    todo: "Do nothing if that event is still to come. Otherwise compare `trigger.customer` of the two relays.",
+    next: RETRIED,
+  },
   collection_missing: {
     what: "The action writes a record into a collection that does not exist.",
     todo: "Create the collection (`relay catalog set collection`), or name one that exists. Then replay the event.",

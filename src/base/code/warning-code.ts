@@ -17,7 +17,7 @@ export const WARNINGS = {
   },
   person_never_found: {
     what: "An action acts on the event's person, but no event of this relay has one.",
-    todo: "Map `person_email`, `person_id` or `person_token`.",
+    todo: "Map `person_email`, `person_id` or `person_token`, or add `trigger.customer`.",
   },
   path_names_nothing: {
     what: "A template has a path that exists in no event of this relay, so it renders an empty text.",

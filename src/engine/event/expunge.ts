@@ -6,6 +6,11 @@
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
+import { spaceOf } from "../../rules/relay/customer-space.ts";
+import type { Definition } from "../../rules/relay/definition-shape.ts";
+import { RELAY } from "../../rules/relay/relay.ts";
+import { withSourceScheme } from "../../rules/relay/source.ts";
+import { findPersonKey } from "../../rules/trigger/receiver.ts";
 import type { OpenErasure } from "../../shop/people/person-erase.ts";
 import type { PiiMatcher } from "../../shop/people/pii-match.ts";
 import { type LookedAt, reach } from "../../store/index-scan.ts";
@@ -179,6 +184,8 @@ export async function sweepEvent(tx: Writer, event: SweptEvent, targets: readonl
     const isBefore = event.seq <= one.eventSeq;
     const isNamed = isBefore && text.isNamedAt(event.createdAt);
     const isRedacted = isBefore && !text.isShared;
+    if (isBefore && (await isOfCustomer(tx, event, text)))
+      return await expungeEvent(tx, event.seq, "person_erased");
     if (text.personId !== event.personId && !names(event, text, isNamed || isRedacted)) continue;
     const payload = parseJson(event.payload);
     if (readExpunged(payload) === "person_erased") return;
@@ -188,6 +195,28 @@ export async function sweepEvent(tx: Writer, event: SweptEvent, targets: readonl
   if (event.seq <= Math.max(...targets.map(({ eventSeq }) => eventSeq)))
     await redactRuns(tx, event.seq, targets);
 }
+
+/** Reports whether the event has no person yet, and its relay would find the erased person by a customer id. */
+async function isOfCustomer(tx: Reader, event: SweptEvent, text: PiiMatcher): Promise<boolean> {
+  if (event.personId !== null || !text.holdsCustomer(event.payload)) return false;
+  const payload = parseJson(event.payload);
+  const definition = await findDefinitionOf(tx, event.seq);
+  if (definition?.trigger.kind !== "receiver" || !isJsonObject(payload) || !isJsonObject(payload.mapped))
+    return false;
+  const { customer, map } = definition.trigger;
+  if (customer === undefined || findPersonKey(map) !== null) return false;
+  const value = Object.hasOwn(payload.mapped, customer.id) ? payload.mapped[customer.id] : undefined;
+  return text.isCustomer(spaceOf(definition), value);
+}
+
+/** Finds the current definition of the event's relay, with the scheme of its source; null: the relay was deleted. */
+async function findDefinitionOf(tx: Reader, seq: number): Promise<Definition | null> {
+  const rest = `WHERE id = (SELECT relay_id FROM relay_key WHERE key = (SELECT relay_key FROM event WHERE seq = $seq))`;
+  const relay = await RELAY_DEFINITION.get(tx, rest, { seq });
+  return relay === null ? null : await withSourceScheme(tx, relay.environmentId, relay.definition);
+}
+
+const RELAY_DEFINITION = RELAY.pick("environmentId", "definition");
 
 function names(event: SweptEvent, text: PiiMatcher, byAddress: boolean): boolean {
   if (text.holdsId(event.payload)) return true;

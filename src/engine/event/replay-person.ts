@@ -1,9 +1,12 @@
 /** Finds the person of a replay by the relay's current map. It works as an attempt does, but creates no person. */
 import { isJsonObject, type JsonObject, parseJson, scalarText } from "../../base/json.ts";
+import { spaceOf } from "../../rules/relay/customer-space.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { compileMap } from "../../rules/relay/live-receiver.ts";
+import { withSourceScheme } from "../../rules/relay/source.ts";
 import { findPersonKey } from "../../rules/trigger/receiver.ts";
 import { findPerson, type PersonRow, parseEmailAddress } from "../../shop/people/person.ts";
+import { findPersonByCustomer } from "../../shop/people/person-customer.ts";
 import { findPersonByAddress, findPersonByToken } from "../../shop/people/person-identifier.ts";
 import type { Reader } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
@@ -34,13 +37,18 @@ export async function findReplayPerson(
     const id = trigger.kind === "data_change" ? readRecordPerson(payload) : null;
     return id === null ? null : await nameId(tx, environmentId, id);
   }
-  const key = findPersonKey(trigger.map);
+  const { customer } = trigger;
+  const key = findPersonKey(trigger.map) ?? customer?.id ?? null;
   if (key === null) return null;
   const isMoved = event.mapVersion !== relay.version && !event.truncated;
   const again = isMoved ? mapAgain(event, payload, compileMap(trigger.map)) : null;
   const value = readMapped(again?.payload ?? payload, key);
   if (value === "") return null;
   if (key === "person_id") return await nameId(tx, environmentId, value);
+  if (key === customer?.id) {
+    const space = spaceOf(await withSourceScheme(tx, environmentId, relay.definition));
+    return describe(await findPersonByCustomer(tx, { environmentId, space, customerId: value }));
+  }
   if (key === "person_token") return describe(await findPersonByToken(tx, environmentId, value));
   if (parseEmailAddress(value) === null) return null;
   const named = await findPersonByAddress(tx, environmentId, value, event.createdAt);

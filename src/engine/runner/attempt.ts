@@ -131,6 +131,7 @@ export class Attempt {
         event,
         nowMs: this.startedAtMs,
         invitesPerDay: this.#deps.limits.invitesPerDay,
+        warn: (sentence) => this.#warn(sentence, MAX_LOSS_WARNINGS),
       }),
     );
     this.#person = ("person" in found ? found.person : null) ?? null;

@@ -1,10 +1,10 @@
 /**
  * Provides what an attempt gives its actions: the person that the event is about, the run with rendered texts, and the step of each action
- * after earlier attempts. The person is that of a receiver's person key, or the owner of a record, otherwise its recipient.
+ * after earlier attempts. The person is that of a receiver's person key or customer id, or the owner of a record, otherwise its recipient.
  */
 
 import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../../base/json.ts";
-import type { RaisableLimits } from "../../base/limit.ts";
+import { MAX_CUSTOMER_ID_CHARS, type RaisableLimits } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import {
   parsePath,
@@ -16,9 +16,11 @@ import {
 } from "../../platform/template/template.ts";
 import type { ActionPerson, ActionResult, ActionRun } from "../../rules/action/contract.ts";
 import { findAction } from "../../rules/action/registry.ts";
+import type { LiveReceiver } from "../../rules/relay/live-receiver.ts";
 import type { LiveAction, LiveRelay } from "../../rules/relay/live-relay.ts";
 import type { Trigger } from "../../rules/trigger/registry.ts";
-import { findPerson } from "../../shop/people/person.ts";
+import { findPerson, formatPerson, type PersonRow } from "../../shop/people/person.ts";
+import { findPersonByCustomer, isCustomerId, rememberCustomer } from "../../shop/people/person-customer.ts";
 import { isErasedPerson } from "../../shop/people/person-erase.ts";
 import { type Arrival, resolvePersonKey } from "../../shop/people/person-identifier.ts";
 import type { Writer } from "../../store/port.ts";
@@ -32,7 +34,13 @@ type PersonOutcome =
   | { kind: "person"; person: ActionPerson | null }
   | {
       kind: "failed";
-      code: "person_not_found" | "person_erased" | "person_suspended" | "invite_capped" | "internal";
+      code:
+        | "person_not_found"
+        | "customer_unknown"
+        | "person_erased"
+        | "person_suspended"
+        | "invite_capped"
+        | "internal";
       message: string;
       /** The person of the event, if they are known in spite of the failure. */
       person?: ActionPerson;
@@ -41,20 +49,23 @@ type PersonOutcome =
 interface PersonRequest {
   relay: LiveRelay;
   payload: JsonObject;
-  event: Arrival;
+  event: Arrival & Pick<EventToRun, "id" | "unsigned">;
   nowMs: number;
   invitesPerDay: number;
+  /** Adds a sentence to the event's warnings. */
+  warn: (sentence: string) => void;
 }
 
 export async function resolvePerson(tx: Writer, request: PersonRequest): Promise<PersonOutcome> {
   const trigger = request.relay.definition.trigger;
   if (trigger.kind === "schedule") return withoutPerson(request.relay, "a schedule has no person");
   if (trigger.kind === "data_change") return personOfRecord(tx, request);
-  const key = request.relay.receiver?.personKey ?? null;
-  if (key === null)
+  const { personKey: key = null, customer = null } = request.relay.receiver ?? {};
+  if (key === null) {
+    if (customer !== null) return await personOfCustomer(tx, request, customer);
     return withoutPerson(request.relay, "the map names none of person_email, person_id, person_token");
-  const mapped = request.payload.mapped;
-  const value = isJsonObject(mapped) && Object.hasOwn(mapped, key) ? scalarText(mapped[key]) : null;
+  }
+  const value = readMapped(request, key);
   try {
     const person = await resolvePersonKey(tx, {
       environmentId: request.relay.environmentId,
@@ -67,13 +78,75 @@ export async function resolvePerson(tx: Writer, request: PersonRequest): Promise
       digestAddress: request.relay.digestAddress,
     });
     if (person === "erased") return erasedPerson(key);
-    if (person !== null) return acceptPerson(person);
+    if (person !== null) {
+      if (customer !== null) await rememberPair(tx, request, customer, person);
+      return acceptPerson(person);
+    }
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "invite_capped") throw error;
     return { kind: "failed", code: "invite_capped", message: error.message };
   }
   const why = value === null ? "names nothing in this event" : "resolved to no person";
   return { kind: "failed", code: "person_not_found", message: `${key} ${why}, so no action ran.` };
+}
+
+function readMapped({ payload: { mapped } }: PersonRequest, name: string): string | null {
+  return isJsonObject(mapped) && Object.hasOwn(mapped, name) ? scalarText(mapped[name]) : null;
+}
+
+type Customer = NonNullable<LiveReceiver["customer"]>;
+
+/** Finds the person by the provider's id. An unknown id is retried, because providers deliver out of order. */
+async function personOfCustomer(
+  tx: Writer,
+  request: PersonRequest,
+  { id, space }: Customer,
+): Promise<PersonOutcome> {
+  const customerId = readMapped(request, id)?.trim() ?? "";
+  if (customerId === "") {
+    const message = `${id} names nothing in this event, so it has no customer ID and no action ran.`;
+    return { kind: "failed", code: "person_not_found", message };
+  }
+  const { environmentId } = request.relay;
+  const person = await findPersonByCustomer(tx, { environmentId, space, customerId });
+  if (person !== null) return acceptPerson(person);
+  const message = `No person has the customer ID in ${id} yet, in the space ${space}. Relay learns it from an event that also names the person.`;
+  return { kind: "failed", code: "customer_unknown", message };
+}
+
+/** Remembers the person of the event's customer id, unless the sender does not sign the event. */
+async function rememberPair(
+  tx: Writer,
+  request: PersonRequest,
+  { id, space }: Customer,
+  person: PersonRow,
+): Promise<void> {
+  const { relay, event, nowMs, warn } = request;
+  const customerId = readMapped(request, id)?.trim() ?? "";
+  if (customerId === "" || event.unsigned || relay.receiver?.unsigned !== false) return;
+  if (!isCustomerId(customerId)) {
+    warn(
+      `${id} of this event is longer than ${MAX_CUSTOMER_ID_CHARS} characters or has more than one line, so Relay does not remember it as a customer ID.`,
+    );
+    return;
+  }
+  const remembered = await rememberCustomer(tx, {
+    environmentId: relay.environmentId,
+    space,
+    customerId,
+    personId: person.id,
+    arrival: event.seq,
+    eventId: event.id,
+    by: `relay:${relay.name}`,
+    nowMs,
+  });
+  if (!("personId" in remembered)) return;
+  const other = await formatPerson(tx, relay.environmentId, remembered.personId);
+  warn(
+    remembered.outcome === "moved"
+      ? `The customer ID in ${id} named ${other} in the space ${space} and names ${person.email} from this event on.`
+      : `The customer ID in ${id} names ${other} in the space ${space}, because a later event or a person linked it, so it does not name ${person.email}.`,
+  );
 }
 
 async function personOfRecord(tx: Writer, { relay, payload }: PersonRequest): Promise<PersonOutcome> {

@@ -11,7 +11,7 @@ import { findNameKey } from "../../engine/event/list.ts";
 import { findKnownSince } from "../../engine/receiver/request.ts";
 import { bindAction, findAction } from "../../rules/action/registry.ts";
 import type { RelayRow } from "../../rules/relay/relay.ts";
-import { findPersonKey } from "../../rules/trigger/receiver.ts";
+import { canHavePerson } from "../../rules/trigger/registry.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { firstSeqAbout } from "../../store/time-index.ts";
 import { countOnce } from "./count-cache.ts";
@@ -186,15 +186,16 @@ function boxesOfEvents(relay: RelayRow, events: EventEnds, since: string): BoxVi
     boxes.push({ step, title, action, came, passed, waits: waiting, waitsFor, stops });
     came = passed;
   };
-  add("person", asksForPerson(relay) ? "Person found" : "Taken up", null, BEFORE_ACTIONS, events.waiting);
+  add(
+    "person",
+    canHavePerson(relay.definition.trigger) ? "Person found" : "Taken up",
+    null,
+    BEFORE_ACTIONS,
+    events.waiting,
+  );
   for (const [at, action] of relay.definition.actions.entries())
     add("action", formatAction(action), at, at, 0);
   return boxes;
-}
-
-/** Reports whether an event of the relay can be for a person. For a record change that is not known before it runs. */
-function asksForPerson({ definition: { trigger } }: RelayRow): boolean {
-  return trigger.kind === "receiver" ? findPersonKey(trigger.map) !== null : trigger.kind === "data_change";
 }
 
 /** Formats an action, as in "Write a record: orders". */

@@ -12,7 +12,7 @@ import { Refusal } from "../../base/refusal.ts";
 import { showChoices, showText } from "../../base/shape.ts";
 import { exampleFor } from "../../rules/senders/sender-start.ts";
 import type { DataChangeTrigger } from "../../rules/trigger/data-change.ts";
-import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
+import { findPersonKey, type ReceiverTrigger } from "../../rules/trigger/receiver.ts";
 import { type CollectionRow, listFields } from "../../shop/records/collection.ts";
 import type { FieldRule } from "../../shop/records/collection-definition.ts";
 
@@ -57,8 +57,10 @@ async function makeExample(trigger: ReceiverTrigger, person: string | null): Pro
   const sender = recogniseSender(trigger);
   const known = sender === null ? null : exampleFor(sender, trigger, person);
   if (known !== null) return { body: Buffer.from(known.body), contentType: known.contentType };
+  const customer = findPersonKey(trigger.map) === null ? trigger.customer?.id : undefined;
   const values = Object.keys(trigger.map).map((name): [path: string, value: Json] => {
     const path = trigger.map[name] ?? "";
+    if (name === customer && person !== null) return [path, person];
     const isWanted = trigger.when !== undefined && Object.hasOwn(trigger.when, name);
     return [path, isWanted ? (wanted.get(path) ?? "") : sampleValue(name, person)];
   });

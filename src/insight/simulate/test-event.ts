@@ -36,7 +36,8 @@ export const testEventInput = fields({
   person: Type.Optional(
     Type.String({
       maxLength: 254,
-      description: "what the map's person key holds in the example; of a record, whom it is for",
+      description:
+        "what the map's person key, or else its customer id, holds in the example; of a record, whom it is for",
     }),
   ),
   record: Type.Optional(

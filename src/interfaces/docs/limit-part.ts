@@ -79,6 +79,7 @@ const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
     MAX_CREDIT_LINE: "One line of credits by API, either way.",
     MAX_ATTRIBUTES_BYTES: "A person's attributes.",
     MAX_ACCOUNT_TOKEN_CHARS: "A store account token.",
+    MAX_CUSTOMER_ID_CHARS: "A provider's id of a customer.",
     MAX_EMAIL_CHARS: "An email address.",
     MAX_EMAIL_LOCAL_CHARS: "The part before its @.",
     MAX_ONCE_KEY_CHARS: "A key under which something applies once.",

@@ -4,6 +4,7 @@
  */
 import { basename, dirname } from "node:path";
 import type { Problem, Warning } from "../../base/refusal.ts";
+import { explainSpace, namedSpaceOf, SPACE_FIELD } from "../../rules/relay/customer-space.ts";
 import { warnOwnHost } from "../../rules/relay/definition.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { listReferenceWarnings, startsOnCreated, writesTo } from "../../rules/relay/relay-problem.ts";
@@ -84,14 +85,39 @@ async function checkFile(path: string, set: FileSet, baseUrl: string): Promise<C
   const misfits = lookup === null ? [] : await listReferenceWarnings(lookup, definition);
   const problems = lookup === null ? [] : await checkWrites(lookup, definition);
   const source = checkSource(definition, definitions);
+  const space = checkSpace(definition, definitions);
   return {
     path,
-    problems: locateInFile([...problems, ...source.problems], places),
+    problems: locateInFile([...problems, ...source.problems, ...space.problems], places),
     warnings: sortByPosition(
-      [...file.warnings, ...warnOwnHost(definition, baseUrl), ...misfits, ...source.warnings],
+      [
+        ...file.warnings,
+        ...warnOwnHost(definition, baseUrl),
+        ...misfits,
+        ...source.warnings,
+        ...space.warnings,
+      ],
       places,
     ),
   };
+}
+
+/** Checks a named space with the file of its receiver. A receiver without a file may exist in the environment. */
+function checkSpace(
+  definition: Definition,
+  files: FileSet["definitions"],
+): { problems: Problem[]; warnings: Warning[] } {
+  const space = namedSpaceOf(definition);
+  if (space === null) return { problems: [], warnings: [] };
+  const entry = [...files].find(([path]) => relayNameOf(path) === space);
+  if (entry === undefined) {
+    const message = `\`${SPACE_FIELD}\`: there is no relay named ${space} in these files; add relays/${space}.json (unless the environment has it), or this relay is not saved.`;
+    return { problems: [], warnings: [{ code: "reference_missing", field: SPACE_FIELD, message }] };
+  }
+  const [, file] = entry;
+  const fault = file.ok ? explainSpace(file.definition) : null;
+  const message = `\`${SPACE_FIELD}\`: ${fault}`;
+  return { problems: fault === null ? [] : [{ field: SPACE_FIELD, message }], warnings: [] };
 }
 
 /** Checks a follower with the file of its source. A source without a file may exist in the environment. */

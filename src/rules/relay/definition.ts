@@ -328,7 +328,7 @@ function warnPerson(trigger: Trigger, action: ActionDefinition, index: number): 
   return warn(
     "person_never_found",
     `actions.${index}`,
-    `(${action.type}) acts on the event's person, but the map names no person, so every event fails: map person_email, person_id or person_token.`,
+    `(${action.type}) acts on the event's person, but the map names no person, so every event fails: map person_email, person_id or person_token, or add trigger.customer.`,
   );
 }
 
@@ -346,7 +346,8 @@ function findFault(trigger: Trigger, path: string): string | null {
   const [root = "", name] = path.split(".");
   const roots = findTrigger(trigger.kind)?.templateRoots ?? [];
   if (!roots.includes(root)) return `a ${trigger.kind} offers ${showNames(roots)}`;
-  if (root === "person" && !canHavePerson(trigger)) return "the map names no person";
+  if (root === "person" && !canHavePerson(trigger))
+    return "neither the map nor trigger.customer names a person";
   if (root === "previous" && trigger.kind === "data_change" && trigger.on.every((on) => on === "created"))
     return "a created record has no earlier state, and trigger.on names no other change";
   if (name === undefined) return null;

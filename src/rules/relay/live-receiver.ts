@@ -13,6 +13,7 @@ import { findPersonKey, type When } from "../trigger/receiver.ts";
 import type { BodyKinds, ReceivedRequest, Verifier } from "../verify/contract.ts";
 import { answerHandshake, type NamedHandshake } from "../verify/handshake.ts";
 import { type BoundScheme, bindScheme, RENAMED_SCHEME } from "../verify/registry.ts";
+import { spaceOf } from "./customer-space.ts";
 import type { Definition } from "./definition-shape.ts";
 import {
   processorSecretContext,
@@ -45,6 +46,8 @@ export interface LiveReceiver {
   map: CompiledMap;
   /** The mapped name that identifies the event's person. null: there is none. */
   personKey: PersonKey | null;
+  /** The mapped name of the customer's id, and the space of the id. null: the definition has no `customer`. */
+  customer: { id: string; space: string } | null;
   when: When | null;
   /** True if the sender does not sign the event itself. */
   unsigned: boolean;
@@ -109,6 +112,7 @@ export function openReceiver(
     bodies: scheme?.bodies ?? "json_or_form",
     map: compileMap(trigger.map),
     personKey: findPersonKey(trigger.map),
+    customer: trigger.customer === undefined ? null : { id: trigger.customer.id, space: spaceOf(definition) },
     when: trigger.when ?? null,
     unsigned,
     overlap:

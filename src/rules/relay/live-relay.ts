@@ -323,6 +323,7 @@ function makeUnreadableRelay(row: LiveRow, source: LiveRow | null, deps: LiveRel
       bodies: "json",
       map: compileMap({}),
       personKey: null,
+      customer: null,
       when: null,
       unsigned: false,
       overlap: null,

@@ -12,6 +12,7 @@ import { isLocalEnvironment } from "../../platform/account/environment.ts";
 import { clearExpiringProblems, clearProblemsOf } from "../../platform/audit/problem.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { cronOf } from "../trigger/schedule.ts";
+import { requireSpace } from "./customer-space.ts";
 import { type Checked, dropAllowedUrls, requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
 import {
@@ -104,7 +105,7 @@ export async function viewSaved(
 
 /**
  * Creates a relay. Throws `invalid_definition`, `name_taken`, `relay_capped`, `invalid_input` (a secret that does not fit), `no_call_url`
- * (a signing secret without a call_url) or `relay_missing` (a sale bound to a missing relay).
+ * (a signing secret without a call_url) or `relay_missing` (a sale bound to a missing relay, or a space that does not exist).
  */
 export async function createRelay(tx: Writer, context: RelayContext, input: NewRelay): Promise<Saved> {
   const { environment, nowMs, sealer } = context;
@@ -244,6 +245,7 @@ async function finishSave(
   const unfit = await checkWrites(lookup, definition);
   if (unfit.length > 0) throw refuseDefinition(unfit);
   await requireSellingRelays(tx, environmentId, definition);
+  await requireSpace(tx, environmentId, definition);
   const following = await checkFollowing(tx, {
     environmentId,
     before: before?.definition ?? null,

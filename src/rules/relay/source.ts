@@ -28,10 +28,18 @@ export function isSource({ trigger }: Pick<Definition, "trigger">): boolean {
   return trigger.kind === "receiver" && trigger.verify?.scheme !== FOLLOWED_RECEIVER;
 }
 
-/** Returns the follower's definition with the scheme of its source. */
+/** Returns the follower's definition with the scheme of its source, and with the source's space of customer ids unless it names one. */
 export function withScheme(follower: Definition, source: Definition): Definition {
   if (follower.trigger.kind !== "receiver" || source.trigger.kind !== "receiver") return follower;
-  return { ...follower, trigger: { ...follower.trigger, verify: source.trigger.verify } };
+  const { customer, ...trigger } = follower.trigger;
+  const shared = customer && {
+    ...customer,
+    space: customer.space ?? source.trigger.customer?.space ?? source.name,
+  };
+  return {
+    ...follower,
+    trigger: { ...trigger, verify: source.trigger.verify, ...(shared && { customer: shared }) },
+  };
 }
 
 /** Returns the definition with the scheme that verifies its requests: its own or its source's. A follower without a source stays unchanged. */

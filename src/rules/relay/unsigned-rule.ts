@@ -196,7 +196,7 @@ export function unsignedWarning(definition: Definition): Warning | null {
 }
 
 /**
- * Reports whether `after` lets a captured request do more than `before`: the opt-in is new, a person key is new, a request is valid for longer, more
+ * Reports whether `after` lets a captured request do more than `before`: the opt-in is new, a person key or the customer is new, a request is valid for longer, more
  * of it is unsigned, more events match `when`, or an acting action is new, changed, or has a larger number.
  */
 export function widensUnsigned(before: Definition | null, after: Definition): boolean {
@@ -217,7 +217,8 @@ export function widensUnsigned(before: Definition | null, after: Definition): bo
 
 function widensTrigger(before: ReceiverTrigger, after: ReceiverTrigger): boolean {
   const names = PERSON_KEYS.some((key) => Object.hasOwn(after.map, key) && !Object.hasOwn(before.map, key));
-  if (names || replayableSeconds(after) > replayableSeconds(before)) return true;
+  const isNewCustomer = after.customer !== undefined && before.customer === undefined;
+  if (names || isNewCustomer || replayableSeconds(after) > replayableSeconds(before)) return true;
   return Object.entries(before.when ?? {}).some(([name, wanted]) => {
     const later = after.when !== undefined && Object.hasOwn(after.when, name) ? after.when[name] : undefined;
     if (later === undefined) return true;

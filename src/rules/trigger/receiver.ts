@@ -11,6 +11,7 @@ import {
   PERSON_KEYS,
   type PersonKey,
   placeProblems,
+  RELAY_NAME,
   showMatch,
   showName,
   showWanted,
@@ -27,7 +28,16 @@ export type ReceiverTrigger = {
   /** Name to dotted path. */
   map: Record<string, string>;
   when?: When;
+  customer?: CustomerField;
   trustUnsignedEvents?: boolean;
+};
+
+/** The provider's own id of the event's customer. */
+type CustomerField = {
+  /** The mapped name that has the id. */
+  id: string;
+  /** The space of the id; absent: the name of the relay, or of the relay that it follows. */
+  space?: string;
 };
 
 /** Mapped name to the text that its value must have, or to several of which it must have one. */
@@ -110,6 +120,32 @@ const shape = Type.Object(
         },
       ),
     ),
+    customer: Type.Optional(
+      Type.Object(
+        {
+          id: Type.String({
+            pattern: FIELD_NAME.source,
+            description: "The mapped name that has the provider's id of the customer.",
+            expects: 'a name that map defines, such as "customer_id"',
+            names: "mapped",
+          }),
+          space: Type.Optional(
+            Type.String({
+              pattern: RELAY_NAME.source,
+              description:
+                "The receiver relay that shares its customer ids with this one. Absent: this relay, or the one that it follows.",
+              expects: 'the name of a receiver relay of the environment, such as "stripe"',
+            }),
+          ),
+        },
+        {
+          additionalProperties: false,
+          description:
+            "The provider's own id of the customer. Relay remembers the person of each id, and finds them by it where map names no person.",
+          expects: 'an object with the mapped name of the id, such as { "id": "customer_id" }',
+        },
+      ),
+    ),
     trustUnsignedEvents: Type.Optional(
       Type.Boolean({
         description: "Lets the relay act on events whose sender does not sign them. Read the warning first.",
@@ -141,6 +177,9 @@ export const receiverTrigger: TriggerType<ReceiverTrigger> = {
       : placeProblems("verify", bindScheme(trigger.verify)?.check() ?? [])),
     ...(trigger.map === undefined ? [] : checkMap(trigger.map)),
     ...(trigger.map === undefined ? [] : checkWhen(trigger.when ?? {}, trigger.map)),
+    ...(trigger.map === undefined || trigger.customer === undefined
+      ? []
+      : checkCustomer(trigger.customer, trigger.map)),
   ],
   canHavePerson: true,
   templateRoots: ["event", "mapped", "person"],
@@ -163,6 +202,13 @@ export const receiverTrigger: TriggerType<ReceiverTrigger> = {
       verify: { scheme: "hooks" },
       map: { event_type: "type", account: "data.account" },
       when: { event_type: ["subscription.created", "subscription.renewed"], account: "main" },
+    },
+    {
+      kind: "receiver",
+      verify: { scheme: "processor" },
+      map: { event_type: "type", customer_id: "data.object.customer" },
+      when: { event_type: "customer.subscription.deleted" },
+      customer: { id: "customer_id" },
     },
     {
       kind: "receiver",
@@ -192,6 +238,29 @@ function checkMap(map: Readonly<Record<string, string>>): Problem[] {
     problems.push({ field: `map.${key}`, message });
   }
   return problems;
+}
+
+/** The map names whose value has another meaning than a customer's id. */
+const TAKEN_NAMES: readonly string[] = ["event_id", "event_type", ...PERSON_KEYS];
+
+function checkCustomer({ id }: CustomerField, map: Readonly<Record<string, string>>): Problem[] {
+  const field = "customer.id";
+  if (!Object.hasOwn(map, id)) {
+    const near = findNearestName(id, Object.keys(map));
+    const todo =
+      near === null ? "add it to map with its path in the body" : `write ${near}, or add it to map`;
+    return [{ field, message: `\`${field}\` is not a name in map, so no event has a customer ID: ${todo}.` }];
+  }
+  if (TAKEN_NAMES.includes(id)) {
+    const message = `\`${field}\` is ${id}, which has its own meaning in map: map the customer's ID under another name, such as customer_id, and write that name here.`;
+    return [{ field, message }];
+  }
+  const others = Object.keys(map).filter((name) => name !== id && map[name] === map[id]);
+  return others.map((name) => {
+    const twin = joinField("map", name);
+    const message = `${showName(twin)} has the same path as map.${id}, so one customer ID has two names: keep one of them, and write it in trigger.customer.id.`;
+    return { field: twin, message };
+  });
 }
 
 function checkWhen(when: When, map: Readonly<Record<string, string>>): Problem[] {

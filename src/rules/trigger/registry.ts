@@ -14,9 +14,10 @@ export function findTrigger(kind: string): TriggerType | null {
   return TRIGGERS.find((trigger) => trigger.kind === kind) ?? null;
 }
 
-/** Reports whether an event of this trigger can have a person: a record's owner or recipient, or the person that the map names. */
+/** Reports whether an event of this trigger can have a person: a record's owner or recipient, or the person that the map or the customer names. */
 export function canHavePerson(trigger: Trigger): boolean {
-  if (trigger.kind === "receiver") return findPersonKey(trigger.map) !== null;
+  if (trigger.kind === "receiver")
+    return findPersonKey(trigger.map) !== null || trigger.customer !== undefined;
   return findTrigger(trigger.kind)?.canHavePerson === true;
 }
 

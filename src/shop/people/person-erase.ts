@@ -57,6 +57,8 @@ export interface ErasureTarget {
    */
   hadBetween?: readonly [from: number, until: number] | null;
   tokens: string[];
+  /** Erasures of earlier versions have none. */
+  customers?: { space: string; id: string }[];
   /** The formatted actor who requested it. */
   by: string;
 }
@@ -70,6 +72,7 @@ export interface ErasureCount {
   grants: number;
   subscriptions: number;
   tokens: number;
+  customers: number;
   mails: number;
 }
 
@@ -77,6 +80,7 @@ export interface ErasureCount {
 const STEP_ROWS = 200;
 const STEP_BYTES = 256 * 1024;
 const MAX_SOUGHT_TOKENS = 200;
+const MAX_SOUGHT_CUSTOMERS = 200;
 
 /**
  * Starts the erasure: clears the person and records what is left to do. If another person has the address, events that name it belong to them and
@@ -92,13 +96,18 @@ export async function erasePerson(
     `SELECT token FROM person_token WHERE person_id = $personId AND environment_id = $environmentId LIMIT $most`,
     { environmentId, personId, most: MAX_SOUGHT_TOKENS },
   );
+  const customers = await tx.all<{ space: string; id: string }>(
+    `SELECT space, customer_id AS id FROM person_customer WHERE person_id = $personId AND environment_id = $environmentId LIMIT $most`,
+    { environmentId, personId, most: MAX_SOUGHT_CUSTOMERS },
+  );
   const addresses = await listAddresses(tx, person);
   const last = await tx.get<{ seq: number | null; at: number | null }>(
     `SELECT (SELECT seq FROM event ORDER BY seq DESC LIMIT 1) AS seq,
        (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS at`,
   );
   for (const address of addresses) {
-    const target: ErasureTarget = { personId, ...address, tokens: tokens.map(({ token }) => token), by };
+    const sought = { tokens: tokens.map(({ token }) => token), customers };
+    const target: ErasureTarget = { personId, ...address, ...sought, by };
     await ERASURE.insert(tx, {
       environmentId,
       personId,
@@ -247,6 +256,11 @@ const ROWS_OF_PERSON: readonly (readonly [what: keyof ErasureCount | null, sql: 
   [
     "tokens",
     `DELETE FROM person_token ${OF_PERSON} AND token IN (SELECT token FROM person_token ${OF_PERSON} LIMIT $most)`,
+  ],
+  [
+    "customers",
+    `DELETE FROM person_customer ${OF_PERSON} AND (space, customer_id) IN
+       (SELECT space, customer_id FROM person_customer ${OF_PERSON} LIMIT $most)`,
   ],
   [
     "grants",

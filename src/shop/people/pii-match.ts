@@ -1,6 +1,6 @@
 /**
  * Finds and redacts one person in stored texts: their address in any case, also percent-encoded or JSON-escaped, but not as a part of a longer
- * address; their id and account tokens. It knows no table.
+ * address; their id, account tokens and customer ids. It knows no table.
  */
 import { isJsonObject, type Json, parseJson, scalarText, writeJson } from "../../base/json.ts";
 import { toEmailKey, toPunycodeKey } from "./person.ts";
@@ -32,12 +32,21 @@ export class PiiMatcher {
   readonly #hadBetween: ErasureTarget["hadBetween"];
   readonly #emailKey: string;
   readonly #tokens: ReadonlySet<string>;
+  readonly #customers: NonNullable<ErasureTarget["customers"]>;
   readonly #anywhere: RegExp;
   readonly #whole: RegExp;
   readonly #everywhere: RegExp;
   readonly #isAscii: boolean;
 
-  constructor({ personId, email, namesake = null, namedSince, hadBetween, tokens }: ErasureTarget) {
+  constructor({
+    personId,
+    email,
+    namesake = null,
+    namedSince,
+    hadBetween,
+    tokens,
+    customers = [],
+  }: ErasureTarget) {
     this.personId = personId;
     this.isShared = namesake !== null;
     const since = namedSince === undefined && !this.isShared ? 0 : namedSince;
@@ -45,6 +54,7 @@ export class PiiMatcher {
     this.#hadBetween = hadBetween;
     this.#emailKey = toEmailKey(email);
     this.#tokens = new Set(tokens);
+    this.#customers = customers;
     // biome-ignore lint/suspicious/noControlCharactersInRegex: it asks for exactly these.
     this.#isAscii = /^[\x00-\x7f]*$/.test(this.#emailKey);
     const spellings = [this.#emailKey, toPunycodeKey(email)].filter((one) => one !== null);
@@ -71,6 +81,16 @@ export class PiiMatcher {
   /** Reports whether the text contains the id or a token. */
   holdsId(text: string): boolean {
     return text.includes(this.personId) || this.#tokens.values().some((token) => text.includes(token));
+  }
+
+  /** Reports whether the text contains a customer id. */
+  holdsCustomer(text: string): boolean {
+    return this.#customers.some(({ id }) => text.includes(id));
+  }
+
+  isCustomer(space: string, value: Json | undefined): boolean {
+    const text = scalarText(value)?.trim();
+    return this.#customers.some((one) => one.space === space && one.id === text);
   }
 
   isAddress(value: Json | undefined): boolean {

@@ -33,6 +33,8 @@ export const personMerge = Type.Object({
   /** Credits, also those of the purchases. */
   credits: Type.Integer(),
   tokens: Type.Integer(),
+  /** Customer IDs of providers. */
+  customers: Type.Integer(),
   records: Type.Integer(),
   /** Attributes that only the first person has. */
   attributes: Type.Integer(),
@@ -88,6 +90,7 @@ export async function mergePeopleManually(
     grants: await moveGrants(tx, merge),
     credits: had,
     tokens: await moveTokens(tx, merge),
+    customers: await moveCustomers(tx, merge),
     records: await moveRecords(tx, merge),
     attributes: await moveAttributes(tx, merge, differentAttributes),
     stopsMail: await moveMailStop(tx, merge),
@@ -174,13 +177,30 @@ async function moveCredits(tx: Writer, { change, from, to }: Merge): Promise<voi
   await addCredits(tx, { ...line, personId: to.id, amount: balance, reason: `merged from ${from.id}` });
 }
 
-async function moveTokens(tx: Writer, { change: { environmentId }, from, to }: Merge): Promise<number> {
-  const ofPerson = "person_id = $from AND environment_id = $environmentId";
-  const at = { environmentId, from: from.id };
-  const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM person_token WHERE ${ofPerson} LIMIT $most) AS few`;
-  const row = await tx.get<{ count: number }>(sql, { ...at, most: MAX_ROWS + 1 });
-  if ((row?.count ?? 0) > MAX_ROWS) throw rejectTooMany(from, MAX_ROWS, "tokens");
-  return await tx.run(`UPDATE person_token SET person_id = $to WHERE ${ofPerson}`, { ...at, to: to.id });
+const OF_FROM = "person_id = $from AND environment_id = $environmentId";
+
+async function requireFewRows(tx: Reader, { from }: Merge, table: string, what: string): Promise<void> {
+  const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM ${table} WHERE ${OF_FROM} LIMIT $most) AS few`;
+  const few = { environmentId: from.environmentId, from: from.id, most: MAX_ROWS + 1 };
+  const row = await tx.get<{ count: number }>(sql, few);
+  if ((row?.count ?? 0) > MAX_ROWS) throw rejectTooMany(from, MAX_ROWS, what);
+}
+
+async function moveTokens(tx: Writer, merge: Merge): Promise<number> {
+  await requireFewRows(tx, merge, "person_token", "tokens");
+  const { environmentId, id: from } = merge.from;
+  const at = { environmentId, from, to: merge.to.id };
+  return await tx.run(`UPDATE person_token SET person_id = $to WHERE ${OF_FROM}`, at);
+}
+
+/** Moves the customer ids as links by hand, so that a retry or replay of an earlier event does not move them back. */
+async function moveCustomers(tx: Writer, merge: Merge): Promise<number> {
+  await requireFewRows(tx, merge, "person_customer", "customer IDs");
+  const { environmentId, id: from } = merge.from;
+  const arrival = await findNewestArrival(tx);
+  const at = { environmentId, from, to: merge.to.id, arrival, nowMs: merge.change.nowMs };
+  const set = "person_id = $to, arrival = $arrival, event_id = NULL, created_at = $nowMs";
+  return await tx.run(`UPDATE person_customer SET ${set} WHERE ${OF_FROM}`, at);
 }
 
 /** Moves the records that the person owns or receives. The caller writes with origin `move`, so that no relay runs for them. */
@@ -269,6 +289,7 @@ function format(
     countOf(counts.grants, "other grant"),
     countOf(counts.credits, "credit"),
     countOf(counts.tokens, "token"),
+    countOf(counts.customers, "customer ID"),
     countOf(counts.records, "record"),
     countOf(counts.attributes, "attribute"),
   ].filter((part) => part !== null);
