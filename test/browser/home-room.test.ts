@@ -51,6 +51,7 @@ test("after sign-in, it shows the place, the relay, the start, the cause, and th
   expect(said).toContain("in production");
   expect(said).toMatch(/since \d\d:\d\d/);
   expect(said).toMatch(/Write a record: collection names invoices, which does not exist in this environment/);
+  expect(said).toContain("create it in Records, or name one that exists");
   expect(said).toContain("Still exists. There is still no collection invoices.");
   expect(said).toContain("No backup");
   await page.waitForFunction(() => document.title === "(1) Home · Relays");

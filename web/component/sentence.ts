@@ -25,7 +25,18 @@ export function Sentence({ text, isLink = false }: { text: string; isLink?: bool
   const here = leads ? { path, address: asked === "" ? path : `${path}?${asked}` } : null;
   return html`<bdi class="safe">${text
     .split(MARKED)
-    .map((part, at) => (at % 2 === 1 ? mark(part, here) : escapeTricky(part)))}</bdi>`;
+    .map((part, at, parts) =>
+      at % 2 === 1 ? mark(part, here) : escapeTricky(leadTo(part, parts[at + 1] ?? "", here)),
+    )}</bdi>`;
+}
+
+/** Replaces the word before a command that a page's name replaces: "with relay mail set" becomes "in Mail". */
+function leadTo(text: string, next: string, here: Here | null): string {
+  const name = next.startsWith("`") ? next.slice(1, -1) : next;
+  const page = here !== null && name.startsWith("relay ") ? pageOfCommand(name, here.path) : null;
+  if (here === null || page === null) return text;
+  if (page.button !== null && page.href.split("?")[0] === here.path) return text;
+  return text.replace(/\bwith $/, page.href === here.address ? "on " : "in ");
 }
 
 interface Here {
