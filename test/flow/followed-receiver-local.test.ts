@@ -58,3 +58,40 @@ test("relay validate warns of a follower without the file of its source", async 
   const checked = await runCommand(["validate"], { cwd: home });
   expect([checked.code, `${checked.said}${checked.told}`]).toEqual([0, expect.stringContaining("there is no relay named stripe in these files")]);
 });
+
+test("import-missed shows in the plan what the receiver and each follower do with the lines", async () => {
+  const refunds = receiverDefinition({
+    name: "refunds",
+    verify: { scheme: "receiver", receiver: "stripe" },
+    when: { event_type: "refunded" },
+    actions: [{ type: "write_record", collection: "notes", data: { text: "z" } }],
+  });
+  writeFileSync(join(home, "service", "relays", "refunds.json"), JSON.stringify(refunds));
+  await using dev = startCli(["dev", "--port", "0"], { cwd: home });
+  await dev.line("Dashboard");
+  const input = [{ id: "a", type: "paid" }, { id: "b", type: "refunded" }, "x"].map((one) => JSON.stringify(one)).join("\n");
+  const plan = await runCommand(["import-missed", "stripe", "--dry-run"], { cwd: home, input });
+  expect([plan.code, plan.told]).toEqual([1, expect.stringContaining("This is only the plan")]);
+  expect(plan.said.split("\n").slice(1)).toEqual([
+    "      2  new: 0 with a valid signature, 2 unsigned",
+    "      0  already known",
+    "      0  ignored by when",
+    "      1  refused",
+    expect.stringContaining("line 3: it is no JSON object"),
+    "      5  new events of stripe and its followers",
+    "      2  at stripe: 0 already known, 0 ignored, 0 refused",
+    "      2  at archive: 0 already known, 0 ignored, 0 refused",
+    "      1  at refunds: 0 already known, 1 ignored, 0 refused",
+  ]);
+  const questions: string[] = [];
+  const done = await runCommand(["import-missed", "stripe"], {
+    cwd: home,
+    input,
+    confirmAside: async (question) => questions.push(question) > 0,
+  });
+  expect([done.code, questions]).toEqual([1, ["Import 5 events? Each runs as if it arrived now."]]);
+  expect(done.told).toContain("2 new (5 events), 0 already known, 0 ignored, 1 refused.");
+  expect(done.told).toContain("To see the events run: relay events list.");
+  const again = await runCommand(["import-missed", "archive", "--json"], { cwd: home, input });
+  expect(JSON.parse(again.said)).toMatchObject({ relay: "archive", new: 0, known: 2, refused: 1 });
+});

@@ -50,6 +50,7 @@ const FLOWS: readonly string[] = [
   "store-purchase",
   "app-delete",
   "rejected-delivery",
+  "followed-receiver-import",
   "apply-key",
   "relay-case",
   "followed-receiver",

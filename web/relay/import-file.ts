@@ -42,35 +42,52 @@ export interface MissedCause {
 }
 
 export interface MissedTally {
-  counts: Record<ImportLineView["outcome"], number>;
+  counts: Counts;
   /** Number of new lines with a verified signature. */
   verified: number;
   causes: Map<string, MissedCause>;
   version: number | null;
+  /** The followers that evaluated the lines, with their versions. */
+  followers: string | null;
   lines: number;
+  /** Number of lines of each relay that could read them. It is empty if no relay follows the receiver. */
+  relays: Map<string, Counts>;
+}
+
+type Counts = Record<ImportLineView["outcome"], number>;
+const noneOf = (): Counts => ({ new: 0, known: 0, ignored: 0, refused: 0 });
+
+/** Returns the number of new events, of all relays. */
+export function countNew({ counts, relays }: MissedTally): number {
+  return relays.size === 0 ? counts.new : [...relays.values()].reduce((sum, one) => sum + one.new, 0);
 }
 
 /** Plans or stores every batch, one after another. Calls `onStep` after each with the progress from 0 to 1. */
 export async function passOver(
   path: string,
   { bytes, hash }: MissedFile,
-  { dryRun, version }: { dryRun: boolean; version: number | null },
+  { dryRun, version, followers }: { dryRun: boolean; version: number | null; followers: string | null },
   onStep: (done: number, tally: MissedTally) => void,
 ): Promise<MissedTally> {
   const tally: MissedTally = {
-    counts: { new: 0, known: 0, ignored: 0, refused: 0 },
+    counts: noneOf(),
     verified: 0,
     causes: new Map(),
     version: null,
+    followers: null,
     lines: 0,
+    relays: new Map(),
   };
   const known = new Set<string>();
   for (const { start, end, line, lines } of batchesOf(bytes)) {
-    if (end - start > BATCH_BYTES) tell(tally, "refused", "it is too long.", line);
-    else {
-      const query = writeQuery({ dryRun: String(dryRun), file: hash, line, version });
+    if (end - start > BATCH_BYTES) {
+      tally.counts.refused += 1;
+      addCause(tally, "refused", "it is too long.", line);
+    } else {
+      const query = writeQuery({ dryRun: String(dryRun), file: hash, line, version, followers });
       const view = await call<ImportView>("POST", `${path}${query}`, new Blob([bytes.subarray(start, end)]));
       tally.version ??= view.version;
+      tally.followers ??= writeFollowers(view.followers);
       for (const one of view.lines) add(tally, one, dryRun ? known : null);
     }
     tally.lines = line + lines - 1;
@@ -80,23 +97,38 @@ export async function passOver(
 }
 
 /** Adds a line to the tally. `known` holds the keys of earlier lines in a plan, which stores nothing. */
-function add(
-  tally: MissedTally,
-  { line, outcome, key, message, verified }: ImportLineView,
-  known: Set<string> | null,
-): void {
-  const isAgain = outcome === "new" && key !== null && known?.has(key) === true;
-  if (key !== null) known?.add(key);
-  if (outcome === "ignored" || outcome === "refused") {
-    tell(tally, outcome, message ?? "", line);
-    return;
+function add(tally: MissedTally, line: ImportLineView, known: Set<string> | null): void {
+  const results = (line.relays ?? [{ relay: null, ...line }]).map((one) => {
+    const isAgain = one.outcome === "new" && one.key !== null && known?.has(one.key) === true;
+    return isAgain ? { ...one, outcome: "known" as const } : one;
+  });
+  for (const { key, relay, outcome } of results) {
+    if (key !== null) known?.add(key);
+    if (relay !== null) countIn(tally.relays, relay)[outcome] += 1;
   }
-  tally.counts[isAgain ? "known" : outcome] += 1;
-  if (outcome === "new" && !isAgain && verified) tally.verified += 1;
+  const isAgain = line.outcome === "new" && results.every(({ outcome }) => outcome !== "new");
+  const refused = results.filter(({ outcome }) => outcome === "refused");
+  const outcome = isAgain ? (refused.length > 0 ? "refused" : "known") : line.outcome;
+  tally.counts[outcome] += 1;
+  if (outcome === "new" && line.verified) tally.verified += 1;
+  const shown = outcome === "ignored" ? results.slice(0, 1) : refused;
+  for (const { relay, outcome: cause, message } of shown)
+    if (cause === "ignored" || cause === "refused")
+      addCause(tally, cause, `${relay === null ? "" : `${relay}: `}${message ?? ""}`, line.line);
 }
 
-function tell(tally: MissedTally, outcome: MissedCause["outcome"], message: string, line: number): void {
-  tally.counts[outcome] += 1;
+/** Writes followers as the query of an import names them. */
+function writeFollowers(followers: readonly { relay: string; version: number }[]): string {
+  return followers.map(({ relay, version }) => `${relay}@${version}`).join(",") || "none";
+}
+
+function countIn(relays: Map<string, Counts>, relay: string): Counts {
+  const counts = relays.get(relay) ?? noneOf();
+  relays.set(relay, counts);
+  return counts;
+}
+
+function addCause(tally: MissedTally, outcome: MissedCause["outcome"], message: string, line: number): void {
   const cause = tally.causes.get(message) ?? { outcome, message, lines: [], count: 0 };
   cause.count += 1;
   if (cause.lines.length < SHOWN_LINES) cause.lines.push(line);

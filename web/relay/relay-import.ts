@@ -13,6 +13,7 @@ import { Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import {
+  countNew,
   MAX_FILE_MB,
   type MissedCause,
   type MissedFile,
@@ -56,7 +57,7 @@ export function RelayMissed({
     setStage({ is: "reading", done: 0 });
     try {
       const file = await readFile(chosen, sender?.export?.forms ?? []);
-      const asked = { dryRun: true, version: null };
+      const asked = { dryRun: true, version: null, followers: null };
       const plan = await passOver(path, file, asked, (done) => setStage({ is: "reading", done }));
       setStage({ is: "planned", file, plan });
     } catch (thrown) {
@@ -72,9 +73,9 @@ export function RelayMissed({
       const tally = await passOver(
         path,
         file,
-        { dryRun: false, version: plan.version },
-        (done, { counts }) => {
-          entered = counts.new;
+        { dryRun: false, version: plan.version, followers: plan.followers },
+        (done, sofar) => {
+          entered = countNew(sofar);
           setStage({ is: "importing", done });
         },
       );
@@ -117,7 +118,7 @@ export function RelayMissed({
       }
       ${
         stage.is === "imported" &&
-        html`<${Notice} kind="good">${sayCount(stage.tally.counts.new, "event")} imported. They run now.<//>
+        html`<${Notice} kind="good">${sayCount(countNew(stage.tally), "event")} imported. They run now.<//>
           <${TallyView} tally=${stage.tally} />`
       }
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
@@ -127,13 +128,14 @@ export function RelayMissed({
       ${stage.is === "choosing" && pasted.trim() !== "" && html`<button type="button" class="primary" onClick=${() => void choose(new File([pasted], "pasted text"))}>Show the plan</button>`}
       ${
         stage.is === "planned" &&
-        html`<button type="button" class="primary" disabled=${stage.plan.counts.new === 0} onClick=${() => void carry(stage)}>
-          ${stage.plan.counts.new === 0 ? "Nothing to import" : `Import ${sayCount(stage.plan.counts.new, "event")}`}</button>`
+        html`<button type="button" class="primary" disabled=${countNew(stage.plan) === 0} onClick=${() => void carry(stage)}>
+          ${countNew(stage.plan) === 0 ? "Nothing to import" : `Import ${sayCount(countNew(stage.plan), "event")}`}</button>`
       }
     </div><//>`;
 }
 
-function TallyView({ tally: { counts, verified, causes, lines } }: { tally: MissedTally }): View {
+function TallyView({ tally }: { tally: MissedTally }): View {
+  const { counts, verified, causes, lines, relays } = tally;
   const sorted = [...causes.values()].sort((one, other) => other.count - one.count);
   const left = sorted.slice(SHOWN_CAUSES).reduce((sum, one) => sum + one.count, 0);
   const unsigned = counts.new - verified;
@@ -144,6 +146,14 @@ function TallyView({ tally: { counts, verified, causes, lines } }: { tally: Miss
       <div><dt>Ignored (when)</dt><dd>${sayNumber(counts.ignored)}</dd></div>
       <div><dt>Rejected</dt><dd>${sayNumber(counts.refused)}</dd></div>
     </dl>
+    ${
+      relays.size > 0 &&
+      html`<p>Each line is offered to this relay and to those that follow it: ${sayCount(countNew(tally), "new event")}.</p>
+      <ul class="missed-causes">${[...relays].map(
+        ([relay, own]) =>
+          html`<li key=${relay}><b>${relay}</b>: ${sayNumber(own.new)} new, ${sayCount(own.known, "duplicate")}, ${sayNumber(own.ignored)} ignored, ${sayNumber(own.refused)} rejected</li>`,
+      )}</ul>`
+    }
     ${sorted.length > 0 && html`<${Causes} causes=${sorted.slice(0, SHOWN_CAUSES)} />`}
     ${left > 0 && html`<details><summary>${sayCount(left, "line")} for other causes</summary><${Causes} causes=${sorted.slice(SHOWN_CAUSES)} /></details>`}`;
 }

@@ -1,7 +1,7 @@
 /**
- * Evaluates one line of an export of events that a provider did not deliver: an event's body, or a delivery with its headers. It is verified,
- * mapped and matched as a request of the relay, except for the age of its signature. A line that does not verify is unsigned. A line that cannot be
- * distinguished from an earlier event is rejected. Stores nothing.
+ * Evaluates one line of an export of events that a provider did not deliver: an event's body, or a delivery with its headers. It is verified once,
+ * then mapped and matched as a request by each relay that it is offered to, except for the age of its signature. A line that does not verify is
+ * unsigned. A line that cannot be distinguished from an earlier event is rejected. Stores nothing.
  */
 
 import type { RefusalCode } from "../../base/code/refusal-code.ts";
@@ -12,45 +12,56 @@ import {
   MAX_RECEIVER_BODY_BYTES,
   MAX_TOLERANCE_SECONDS,
 } from "../../base/limit.ts";
-import { isHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
+import { isHandshake } from "../../rules/relay/live-receiver.ts";
 import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { Verdict, Verified } from "../../rules/verify/contract.ts";
 import { ReceivedBody, receiveRequest } from "../../rules/verify/received-request.ts";
 import type { EventWay } from "../event/event.ts";
 import { type DedupeKey, keyOfBody, keyOfEventId } from "../event/insert.ts";
-import type { MatchedRequest } from "./ingest.ts";
+import { type ReadableBody, type Reading, readRequest } from "./reading.ts";
 import { formatMismatch } from "./request.ts";
-import { signatureUse } from "./signature-memory.ts";
+import { type SignatureUse, signatureUse } from "./signature-memory.ts";
 
 /** The most bytes of a line. A delivery's line has an escaped body, and its headers take space too. */
 const MAX_IMPORT_LINE_BYTES = 2 * MAX_RECEIVER_BODY_BYTES + 64 * 1024;
 /** The most JSON values of a line that is longer than a body. A delivery has few values, and many would be slow to read. */
 const MAX_DELIVERY_VALUES = 1_000;
 
-/** A line that can be stored. Any of its `keys` finds a duplicate, and the first one is stored. */
-export interface ImportedEvent extends MatchedRequest {
-  keys: readonly [DedupeKey, ...DedupeKey[]];
+type Refused = { outcome: "refused"; code: RefusalCode; message: string };
+type Ignored = { outcome: "ignored"; message: string };
+
+/** A line that relays can read. */
+export interface OpenLine {
+  outcome: "open";
+  body: Uint8Array;
+  parsed: ReadableBody;
+  verdict: Verdict | null;
+  /** The use of a signature that counts once; null for other signatures. */
+  once: SignatureUse | null;
   /** True if its sender's signature verified. */
   verified: boolean;
   /** True if nothing proves its content: it did not verify, or the sender never signs the event itself. */
   unsigned: boolean;
+  /** True if the line gave the headers. */
+  isWhole: boolean;
 }
 
-type LineVerdict =
-  | { outcome: "fits"; event: ImportedEvent }
-  | { outcome: "ignored"; message: string }
-  | { outcome: "refused"; code: RefusalCode; message: string };
+/** An event that a relay takes. Any of its `keys` finds a duplicate, and the first one is stored. */
+export interface ImportedEvent {
+  outcome: "fits";
+  reading: Reading;
+  keys: readonly [DedupeKey, ...DedupeKey[]];
+}
 
-/** Evaluates the line. The relay's `verifier` must not be null. */
-export function evaluateLine(
+/** Opens the line with the verifier of the relay, which must not be null. Followers have their source's. */
+export function openLine(
   relay: ReceiverRelay,
   line: Uint8Array,
   nowMs: number,
-  way: EventWay,
-): LineVerdict {
+): OpenLine | Refused | Ignored {
   const delivery = readLine(line);
   if ("outcome" in delivery) return delivery;
-  const { headers, search, body } = delivery;
+  const { headers, search, body, isWhole } = delivery;
   const { receiver } = relay;
   const received = new ReceivedBody(body, headers.get("content-type"), () => undefined);
   const { url: receiverUrl, bodies: kinds } = receiver;
@@ -66,20 +77,27 @@ export function evaluateLine(
   if (!parsed.ok) return refuse("invalid_json", parsed.message);
   if (isHandshake(receiver, call))
     return { outcome: "ignored", message: "it is its sender's handshake, which makes no event" };
-  const mapped = readMap(receiver.map, parsed);
-  const mismatch = matchesWhen(receiver.when, mapped);
-  if (mismatch !== null) return { outcome: "ignored", message: formatMismatch(mismatch) };
   const unsigned = !verified || receiver.unsigned;
-  if (unsigned && relay.rejectsUnsigned)
-    return refuse("unsigned_event", tellUnsigned(verdict, delivery.isWhole));
-  const eventId = readEventId(mapped) ?? (verified ? verdict.senderEventId : null);
-  const isOwn = !unsigned || way === "test";
-  const keys = keysOf(relay, eventId, isOwn ? body : null, nowMs);
-  if (keys === null) return refuse("event_id_missing", NO_EVENT_ID);
   // A single-use signature is remembered as long as events are. At this age it cannot be received again, but it
   // can be imported again.
   const once = verified ? signatureUse(relay, keptLong(verdict, nowMs), body) : null;
-  return { outcome: "fits", event: { relay, body, parsed, mapped, eventId, once, keys, verified, unsigned } };
+  return { outcome: "open", body, parsed, verdict, once, verified, unsigned, isWhole };
+}
+
+/** Evaluates an open line as one of the relays that it is offered to. */
+export function evaluateLine(
+  relay: ReceiverRelay,
+  line: OpenLine,
+  nowMs: number,
+  way: EventWay,
+): ImportedEvent | Refused | Ignored {
+  const { body, parsed, verdict, unsigned, isWhole } = line;
+  const reading = readRequest(relay, parsed, verdict?.verified === true ? verdict.senderEventId : null);
+  if (reading.mismatch !== null) return { outcome: "ignored", message: formatMismatch(reading.mismatch) };
+  if (unsigned && relay.rejectsUnsigned) return refuse("unsigned_event", tellUnsigned(verdict, isWhole));
+  const isOwn = !unsigned || way === "test";
+  const keys = keysOf(relay, reading.eventId, isOwn ? body : null, nowMs);
+  return keys === null ? refuse("event_id_missing", NO_EVENT_ID) : { outcome: "fits", reading, keys };
 }
 
 function keptLong(verified: Verified, nowMs: number): Verified {
@@ -89,7 +107,7 @@ function keptLong(verified: Verified, nowMs: number): Verified {
 const NO_EVENT_ID =
   "it has no event id, so a received event could run twice: map event_id in the relay, or give the complete delivery with the headers that its sender signed.";
 
-function refuse(code: RefusalCode, message: string): Extract<LineVerdict, { outcome: "refused" }> {
+function refuse(code: RefusalCode, message: string): Refused {
   return { outcome: "refused", code, message };
 }
 
@@ -132,7 +150,7 @@ interface Delivery {
 
 const KB = MAX_RECEIVER_BODY_BYTES / 1024;
 
-function readLine(line: Uint8Array): Delivery | Extract<LineVerdict, { outcome: "refused" }> {
+function readLine(line: Uint8Array): Delivery | Refused {
   const most = { depth: 3, values: MAX_DELIVERY_VALUES };
   const isLong = line.byteLength > MAX_RECEIVER_BODY_BYTES;
   const measured = isLong && line.byteLength <= MAX_IMPORT_LINE_BYTES ? measureJson(line, most) : null;

@@ -1,7 +1,8 @@
 /**
- * Imports events that a provider lists but did not deliver. Each line is stored once, as if it had been received, or reported with its number. A
- * transaction stores a few lines with their audit row, so that an interrupted import can be run again with the same file and stores nothing twice.
- * An import takes no part of the app's cap and does not affect the sender's health.
+ * Imports events that a provider lists but did not deliver. Each line is stored once, as if it had been received, or reported with its number. An
+ * import into a receiver offers each line to the relays that follow it too, an import into a follower only to that one. A transaction stores a few
+ * lines with their audit row, so that an interrupted import can be run again with the same file and stores nothing twice. An import takes no part of
+ * the app's cap and does not affect the sender's health.
  */
 import { type Static, Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
@@ -14,36 +15,47 @@ import { isErasedAddress } from "../../shop/people/person-erase.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Origin, Store, Writer } from "../../store/port.ts";
 import type { EventWay } from "../event/event.ts";
-import { findDuplicate, insertEvent, makeReceiverPayload, type StoredPayload } from "../event/insert.ts";
-import { evaluateLine, type ImportedEvent } from "./import-line.ts";
-import { textOf } from "./ingest.ts";
+import { findDuplicate, insertEvent, type StoredPayload } from "../event/insert.ts";
+import { findEventView } from "../event/view.ts";
+import { evaluateLine, type ImportedEvent, type OpenLine, openLine } from "./import-line.ts";
+import { makeEventPayload, requireReadable } from "./reading.ts";
 import { explainToOwner } from "./rejection.ts";
-import { formatMissingEventId } from "./request.ts";
 import { type EarlierUse, findEarlierUse, type SignatureUse, spendSignature } from "./signature-memory.ts";
 
 /** The most lines of one batch, which is one request. */
 export const MAX_IMPORT_LINES = 1_000;
-/** The lines of one transaction, which takes some milliseconds. */
-const STEP_LINES = 32;
+/** The events of one transaction, which takes some milliseconds. A line is one event of each relay that it is offered to. */
+const STEP_EVENTS = 32;
+/** The fewest lines of one transaction, where many relays follow the receiver. */
+const MIN_STEP_LINES = 4;
 const STEP_BYTES = 64 * 1024;
 
 const OUTCOMES = ["new", "known", "ignored", "refused"] as const;
 
-/** The result of a line; a dry run says what it would be. `ignored`: `when` does not match. */
-const importLineView = fields({
-  /** The number in the file, from 1. Empty lines are not reported. */
-  line: Type.Integer(),
+/** The result of a line at a relay; a dry run says what it would be. `ignored`: `when` does not match. */
+const RESULT = {
   outcome: oneOf(OUTCOMES),
   /** The new event, or the known one. */
   eventId: orNull(Type.String()),
   /** The deduplication key, for a dry run in several batches; null where the line has none. */
   key: orNull(Type.String()),
+  code: orNull(Type.String()),
+  message: orNull(Type.String()),
+};
+const relayResult = fields({ relay: Type.String(), ...RESULT });
+type RelayResult = Static<typeof relayResult>;
+
+/** The result of a line. It is `new` if a relay takes it, else `refused`, `known` or `ignored`, whichever of these a relay says first in this order. */
+const importLineView = fields({
+  /** The number in the file, from 1. Empty lines are not reported. */
+  line: Type.Integer(),
+  ...RESULT,
   /** True if the sender's signature verified. */
   verified: Type.Boolean(),
   /** True if the event is treated as unsigned. */
   unsigned: Type.Boolean(),
-  code: orNull(Type.String()),
-  message: orNull(Type.String()),
+  /** The result at the relay and at each that follows it; null if none follows it, or if no relay could read the line. */
+  relays: orNull(Type.Array(relayResult)),
 });
 export type ImportLineView = Static<typeof importLineView>;
 
@@ -51,6 +63,8 @@ export const importView = fields({
   relay: Type.String(),
   /** The version of the relay's definition that evaluated the lines. */
   version: Type.Integer(),
+  /** The relays that follow it, which evaluated the lines too, with their versions. */
+  followers: Type.Array(fields({ relay: Type.String(), version: Type.Integer() })),
   dryRun: Type.Boolean(),
   /** The number of the line after the batch. */
   nextLine: Type.Integer(),
@@ -68,11 +82,20 @@ interface ImportBatch {
   dryRun: boolean;
   /** The version that the dry run evaluated; null accepts any. */
   version: number | null;
+  /** The followers that the dry run evaluated, as `formatFollowers` writes them; null accepts any. */
+  followers: string | null;
+}
+
+/** Writes followers with their versions, as in `archive@3,paid@1`, or `none`. */
+export function formatFollowers(followers: ImportView["followers"]): string {
+  if (followers.length === 0) return "none";
+  return followers.map(({ relay, version }) => `${relay}@${version}`).join(",");
 }
 
 /**
- * Imports the lines of a batch; with `dryRun` only evaluates them. `way` is "test" for one line that was signed here. Throws `not_found`,
- * `invalid_input` where the relay is no receiver, `version_conflict`, and the rejection of a receiver that rejects every request.
+ * Imports the lines of a batch; with `dryRun` only evaluates them. `way` is "test" for one line that was signed here, which goes to the named relay
+ * only. Throws `not_found`, `invalid_input` where the relay is no receiver, `version_conflict`, `not_recorded` where a follower cannot be opened, and
+ * the rejection of a receiver that rejects every request.
  */
 export async function importEvents(
   { store, snapshot, origin }: { store: Pick<Store, "write">; snapshot: Snapshot; origin: Origin },
@@ -84,23 +107,22 @@ export async function importEvents(
   const { dryRun, firstLine } = batch;
   const relay = requireOpenReceiver(snapshot, change.environmentId, name);
   const { version } = relay;
-  if (batch.version !== null && batch.version !== version)
-    throw new Refusal(
-      "version_conflict",
-      `The relay ${name} was saved since the plan was read, and it may judge the events otherwise: read the plan again.`,
-    );
+  const others = way === "test" ? [] : snapshot.followersOf(relay.id);
+  requireReadable(others);
+  const followers = others.map((one) => ({ relay: one.name, version: one.version }));
+  if (batch.version !== null && batch.version !== version) throw rejectOldPlan(`The relay ${name} was saved`);
+  if (batch.followers !== null && batch.followers !== formatFollowers(followers))
+    throw rejectOldPlan(`The relays that follow ${name} were changed`);
+  const takers = [relay, ...others] as const;
   const part = new Bun.CryptoHasher("sha256").update(batch.bytes).digest("hex");
   const file = batch.file ?? part;
   const lines: ImportLineView[] = [];
   let planned = new Planned();
   let nextLine = firstLine;
-  for (const step of stepsOf(batch.bytes, firstLine)) {
+  const stepLines = Math.max(MIN_STEP_LINES, Math.floor(STEP_EVENTS / takers.length));
+  for (const step of stepsOf(batch.bytes, firstLine, stepLines)) {
     const judged: Judged[] = [];
-    for (const { line, bytes } of step) {
-      judged.push(judge(relay, line, bytes, change.nowMs, way));
-      // Lets other work run after a large line.
-      if (bytes.byteLength > STEP_BYTES) await yieldToEventLoop();
-    }
+    for (const line of step) judged.push(await judge(takers, line, change.nowMs, way));
     await yieldToEventLoop();
     const done = await store.write(origin, async (tx) => {
       // The transaction may run twice, so it changes only a copy.
@@ -110,7 +132,7 @@ export async function importEvents(
         file,
         part,
         change,
-        relay,
+        takers,
         way,
       });
       return { told, after };
@@ -120,7 +142,14 @@ export async function importEvents(
     nextLine = (step.at(-1)?.line ?? nextLine) + 1;
     await yieldToEventLoop();
   }
-  return { relay: name, version, dryRun, nextLine, lines };
+  return { relay: name, version, followers, dryRun, nextLine, lines };
+}
+
+function rejectOldPlan(what: string): Refusal {
+  return new Refusal(
+    "version_conflict",
+    `${what} since the plan was read, and may judge the events otherwise: read the plan again.`,
+  );
 }
 
 /** Finds the receiver. Throws where it accepts no event from any sender, because an import must not bypass that. */
@@ -162,7 +191,7 @@ const CR = 0x0d;
 const BOM = [0xef, 0xbb, 0xbf];
 
 /** Splits the bytes into steps of non-empty lines without their line ends. Throws for a batch of too many lines. */
-function* stepsOf(bytes: Uint8Array, firstLine: number): Generator<Line[]> {
+function* stepsOf(bytes: Uint8Array, firstLine: number, stepLines: number): Generator<Line[]> {
   let step: Line[] = [];
   let held = 0;
   let [line, start] = [firstLine, BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0];
@@ -177,7 +206,7 @@ function* stepsOf(bytes: Uint8Array, firstLine: number): Generator<Line[]> {
     const one = bytes.subarray(start, bytes[end - 1] === CR && end > start ? end - 1 : end);
     start = end + 1;
     if (one.every((byte) => byte === 0x20 || byte === 0x09)) continue;
-    if (step.length === STEP_LINES || (step.length > 0 && held + one.byteLength > STEP_BYTES)) {
+    if (step.length === stepLines || (step.length > 0 && held + one.byteLength > STEP_BYTES)) {
       yield step;
       [step, held] = [[], 0];
     }
@@ -187,19 +216,31 @@ function* stepsOf(bytes: Uint8Array, firstLine: number): Generator<Line[]> {
   if (step.length > 0) yield step;
 }
 
-/** A line that can be stored with its payload, or the result of a line that cannot. */
-type Judged = { line: number; event: ImportedEvent; payload: StoredPayload } | ImportLineView;
+/** A line with what each relay does with it, or the result of a line that no relay can read. */
+type Judged = { line: number; open: OpenLine; parts: readonly Part[] } | ImportLineView;
+/** The event that a relay takes, with its payload, or why it takes none. */
+type Part = { relay: ReceiverRelay; event: ImportedEvent; payload: StoredPayload } | RelayResult;
 
-const NOTHING = { eventId: null, key: null, verified: false, unsigned: false, code: null, message: null };
+const NOTHING = { eventId: null, key: null, code: null, message: null };
 
-function judge(relay: ReceiverRelay, line: number, bytes: Uint8Array, nowMs: number, way: EventWay): Judged {
-  const judged = evaluateLine(relay, bytes, nowMs, way);
-  if (judged.outcome !== "fits") return { ...NOTHING, line, ...judged };
-  const { event } = judged;
-  const made = makeReceiverPayload(textOf(event.parsed), event.mapped);
-  const unnamed = formatMissingEventId(relay, event.mapped, event.eventId);
-  const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
-  return { line, event, payload };
+async function judge(
+  takers: readonly [ReceiverRelay, ...ReceiverRelay[]],
+  { line, bytes }: Line,
+  nowMs: number,
+  way: EventWay,
+): Promise<Judged> {
+  const open = openLine(takers[0], bytes, nowMs);
+  if (open.outcome !== "open")
+    return { ...NOTHING, verified: false, unsigned: false, relays: null, line, ...open };
+  const parts: Part[] = [];
+  for (const relay of takers) {
+    const event = evaluateLine(relay, open, nowMs, way);
+    if (event.outcome !== "fits") parts.push({ ...NOTHING, relay: relay.name, ...event });
+    else parts.push({ relay, event, payload: makeEventPayload(event.reading, open.parsed) });
+    // Lets other work run after a large line.
+    if (bytes.byteLength > STEP_BYTES) await yieldToEventLoop();
+  }
+  return { line, open, parts };
 }
 
 /** The lines that a dry run would have stored so far. */
@@ -215,9 +256,12 @@ class Planned {
     return copy;
   }
 
-  add({ keys: [dedupe], once }: ImportedEvent): void {
+  addEvent({ keys: [dedupe] }: ImportedEvent): void {
     this.#keys.add(hex(dedupe.hash));
-    if (once !== null) this.#uses.set(hex(once.signedTextHash), hex(once.bodyHash));
+  }
+
+  addUse({ signedTextHash, bodyHash }: SignatureUse): void {
+    this.#uses.set(hex(signedTextHash), hex(bodyHash));
   }
 
   holds({ keys }: ImportedEvent): boolean {
@@ -241,28 +285,30 @@ interface Entering {
   /** The batch's hash. */
   part: string;
   change: Change;
-  relay: ReceiverRelay;
+  /** The relay, and those that follow it. */
+  takers: readonly [ReceiverRelay, ...ReceiverRelay[]];
   way: EventWay;
 }
 
 /** Stores the new lines with one audit row, in one transaction. */
 async function enter(tx: Writer, judged: readonly Judged[], entering: Entering): Promise<ImportLineView[]> {
-  const { planned, file, part, change, relay, way } = entering;
+  const { planned, file, part, change, takers, way } = entering;
+  const [{ name }] = takers;
   const told: ImportLineView[] = [];
-  for (const one of judged) told.push("outcome" in one ? one : await enterOne(tx, one, entering));
+  for (const one of judged) told.push("parts" in one ? await enterLine(tx, one, entering) : one);
   const count = (outcome: ImportLineView["outcome"]): number =>
     told.filter((one) => one.outcome === outcome).length;
   const made = told.filter(({ outcome }) => outcome === "new");
   if (planned !== null || made.length === 0) return told;
   if (way === "test") {
     const after = { eventId: made[0]?.eventId ?? null };
-    await writeAudit(tx, { ...change, action: "event.test_sent", target: relayTarget(relay.name), after });
+    await writeAudit(tx, { ...change, action: "event.test_sent", target: relayTarget(name), after });
     return told;
   }
   await writeAudit(tx, {
     ...change,
     action: "events.imported",
-    target: relayTarget(relay.name),
+    target: relayTarget(name),
     after: {
       file: `sha256:${file}`,
       batch: `sha256:${part}`,
@@ -272,35 +318,90 @@ async function enter(tx: Writer, judged: readonly Judged[], entering: Entering):
       known: count("known"),
       ignored: count("ignored"),
       refused: count("refused"),
+      ...(takers.length === 1 ? {} : { events: countEvents(made) }),
     },
   });
   return told;
 }
 
-async function enterOne(
+/** Counts the new events of each relay. */
+function countEvents(made: readonly ImportLineView[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { relay, outcome } of made.flatMap(({ relays }) => relays ?? []))
+    if (outcome === "new") counts[relay] = (counts[relay] ?? 0) + 1;
+  return counts;
+}
+
+/** Stores the event of each relay that takes the line, or finds why there is none. */
+async function enterLine(
   tx: Writer,
-  { line, event, payload }: Exclude<Judged, ImportLineView>,
-  { planned, change: { environmentId, nowMs }, relay, way }: Entering,
+  { line, open, parts }: Exclude<Judged, ImportLineView>,
+  entering: Entering,
 ): Promise<ImportLineView> {
-  const { keys, once, verified, unsigned, mapped, parsed } = event;
-  const [dedupe] = keys;
-  const shown = { ...NOTHING, line, key: hex(dedupe.hash), verified, unsigned };
-  const earlier = once === null ? null : ((await findEarlierUse(tx, once)) ?? planned?.findUse(once) ?? null);
-  if (earlier !== null) {
-    // The use is the source's. The follower's own keys decide if it has the event.
-    if (earlier.sameBody && relay.receiver.source === null)
-      return { ...shown, outcome: "known", eventId: earlier.eventId };
-    if (!earlier.sameBody) {
-      const message = "its signature was accepted once before, with another body, and counts once.";
-      return { ...shown, outcome: "refused", code: "bad_signature", message };
-    }
+  const { planned, takers } = entering;
+  const { once, verified, unsigned } = open;
+  const shown = { ...NOTHING, line, verified, unsigned, relays: null };
+  const isTaken = parts.some((part) => "event" in part);
+  const earlier =
+    once === null || !isTaken ? null : ((await findEarlierUse(tx, once)) ?? planned?.findUse(once) ?? null);
+  if (earlier !== null && !earlier.sameBody) {
+    const message = "its signature was accepted once before, with another body, and counts once.";
+    return { ...shown, outcome: "refused", code: "bad_signature", message };
   }
+  if (earlier !== null && !(await isStillOffered(tx, takers, earlier.eventId)))
+    return { ...shown, outcome: "known", eventId: earlier.eventId };
+  const results: RelayResult[] = [];
+  for (const part of parts) results.push("event" in part ? await enterEvent(tx, part, open, entering) : part);
+  if (once !== null && earlier === null && results.some(({ outcome }) => outcome === "new")) {
+    planned?.addUse(once);
+    if (planned === null)
+      await spendSignature(tx, once, results.find(({ eventId }) => eventId)?.eventId ?? null);
+  }
+  const { relay: _, ...result } = firstOf(results);
+  return { ...shown, ...result, relays: takers.length === 1 ? null : results };
+}
+
+/** The outcome of a line is the first of these that a relay has. */
+const PRECEDENCE = ["new", "refused", "known", "ignored"] as const;
+
+function firstOf(results: readonly RelayResult[]): RelayResult {
+  for (const outcome of PRECEDENCE) {
+    const found = results.find((one) => one.outcome === outcome);
+    if (found !== undefined) return found;
+  }
+  throw new Error("A line has a result of each relay.");
+}
+
+/**
+ * Reports whether relays may take a request whose signature was used before with the same body, because their own keys tell if they have it. The
+ * keys exist while the first event does. Without a first event, only an import into one follower offers it again.
+ */
+async function isStillOffered(
+  tx: Writer,
+  [relay, ...followers]: Entering["takers"],
+  firstId: string | null,
+): Promise<boolean> {
+  const isFollower = relay.receiver.source !== null;
+  if (firstId === null) return isFollower;
+  if (!isFollower && followers.length === 0) return false;
+  return (await findEventView(tx, relay.environmentId, firstId)) !== null;
+}
+
+async function enterEvent(
+  tx: Writer,
+  { relay, event, payload }: Exclude<Part, RelayResult>,
+  { unsigned, parsed }: OpenLine,
+  { planned, change: { environmentId, nowMs }, way }: Entering,
+): Promise<RelayResult> {
+  const { keys, reading } = event;
+  const [dedupe] = keys;
+  const shown = { ...NOTHING, relay: relay.name, key: hex(dedupe.hash) };
   for (const key of keys) {
     const first = await findDuplicate(tx, key);
     if (first !== null) return { ...shown, outcome: "known", eventId: first.id };
   }
   if (planned?.holds(event) === true) return { ...shown, outcome: "known" };
-  const address = Object.hasOwn(mapped, "person_email") ? mapped.person_email : null;
+  const address = Object.hasOwn(reading.mapped, "person_email") ? reading.mapped.person_email : null;
   if (typeof address === "string" && address !== "") {
     const digest = relay.digestAddress(address);
     if (await isErasedAddress(tx, environmentId, digest, 0)) {
@@ -310,7 +411,7 @@ async function enterOne(
     }
   }
   if (planned !== null) {
-    planned.add(event);
+    planned.addEvent(event);
     return { ...shown, outcome: "new" };
   }
   const { id } = await insertEvent(tx, {
@@ -327,6 +428,5 @@ async function enterOne(
     nowMs,
     source: way,
   });
-  if (once !== null && earlier === null) await spendSignature(tx, once, id);
   return { ...shown, outcome: "new", eventId: id };
 }

@@ -17,23 +17,25 @@ import { CAP_WINDOW_MS, type RaisableLimits } from "../../base/limit.ts";
 import { drawPlaces } from "../../base/limit-window.ts";
 import { Limiter, type Places } from "../../base/limiter.ts";
 import { Refusal } from "../../base/refusal.ts";
-import {
-  type LiveHandshake,
-  matchesWhen,
-  readEventId,
-  readMap,
-  type WhenMismatch,
-} from "../../rules/relay/live-receiver.ts";
+import { type LiveHandshake, readEventId } from "../../rules/relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
-import type { ParsedBody, ReceivedRequest, Verified } from "../../rules/verify/contract.ts";
+import type { ReceivedRequest, Verified } from "../../rules/verify/contract.ts";
 import { answerHandshake, type HandshakeAnswer, type NamedHandshake } from "../../rules/verify/handshake.ts";
 import type { Store } from "../../store/port.ts";
-import { type EventDraft, keyOfBody, keyOfEventId, makeReceiverPayload } from "../event/insert.ts";
+import { type EventDraft, keyOfBody, keyOfEventId } from "../event/insert.ts";
 import { findEventView } from "../event/view.ts";
 import type { Health } from "../health/health.ts";
 import { type EventRunner, EventStorage, type ReceivedEvent } from "./event-storage.ts";
+import {
+  makeEventPayload,
+  type ReadableBody,
+  type Reading,
+  readRequest,
+  requireReadable,
+  textOf,
+} from "./reading.ts";
 import { rejectEventless, rejectHandshake, rejectReusedSignature } from "./rejection.ts";
-import { type FollowerOutcome, formatDuplicate, formatMismatch, formatMissingEventId } from "./request.ts";
+import { type FollowerOutcome, formatDuplicate, formatMismatch } from "./request.ts";
 import type { RequestLog } from "./request-log.ts";
 import { DurableUses, type EarlierUse, type SignatureUse, signatureUse } from "./signature-memory.ts";
 
@@ -66,26 +68,6 @@ interface IngestionDeps {
   health: Health;
   /** Counts the request as an unverified one of the address. Returns the refusal for the caller. */
   refuseUnverified(source: string, refusal: Refusal): Promise<Refusal>;
-}
-
-/** A reading of a request by a relay: the mapped names, and why `when` ignores it. */
-interface Reading {
-  relay: ReceiverRelay;
-  mapped: JsonObject;
-  mismatch: WhenMismatch | null;
-}
-
-/** A verified request that `when` accepts. */
-export interface MatchedRequest {
-  relay: ReceiverRelay;
-  /** The bytes received. */
-  body: Uint8Array;
-  parsed: Extract<ParsedBody, { ok: true }>;
-  mapped: JsonObject;
-  /** The sender's own id; null if the body deduplicates. */
-  eventId: string | null;
-  /** The use of a signature that counts once; null for other signatures. */
-  once: SignatureUse | null;
 }
 
 export class Ingestion {
@@ -130,18 +112,18 @@ export class Ingestion {
       throw new Refusal("invalid_json", parsed.message);
     }
     requireReadable(followers);
-    const readings = [relay, ...followers].map((one) => readRequest(one, parsed));
-    const idOf = ({ mapped }: Reading): string | null => readEventId(mapped) ?? verdict.senderEventId;
+    const readings = [relay, ...followers].map((one) => readRequest(one, parsed, verdict.senderEventId));
     // A body's key changes each day, so only a relay with an event id can tell that it has no event of a repeated request.
-    const matched = readings.filter((one) => one.mismatch === null && (!isRepeated || idOf(one) !== null));
+    const matched = readings.filter((one) => one.mismatch === null && (!isRepeated || one.eventId !== null));
     const [first] = matched;
     if (first === undefined && earlier !== null) return this.#answerSecondUse(relay, earlier, source());
     if (first === undefined) return await this.#answerIgnored(relay, readings, once, source());
     this.#recordIgnored(readings);
     for (const one of matched) health.recordMatch(one.relay);
-    const events = matched.map((one) =>
-      this.#makeEvent({ relay: one.relay, body, parsed, mapped: one.mapped, eventId: idOf(one), once }),
-    ) as [ReceivedEvent, ...ReceivedEvent[]];
+    const events = matched.map((one) => this.#makeEvent(one, body, parsed)) as [
+      ReceivedEvent,
+      ...ReceivedEvent[],
+    ];
     const spent = isRepeated ? null : once;
     const stored = await this.#events.store({ appId: relay.appId, events, once: spent, counted: false });
     if (stored instanceof Refusal) {
@@ -234,16 +216,15 @@ export class Ingestion {
   }
 
   /** Makes the event of a relay. A body's deduplication key is for the current UTC day. */
-  #makeEvent({ relay, body, parsed, mapped, eventId }: MatchedRequest): ReceivedEvent {
+  #makeEvent(reading: Reading, body: Uint8Array, parsed: ReadableBody): ReceivedEvent {
+    const { relay, mapped, eventId } = reading;
     const { environmentId, id: relayId, key: relayKey, nameKey, name: relayName } = relay;
     const nowMs = this.#deps.clock.now();
     const dedupe =
       eventId === null
         ? keyOfBody(environmentId, relayName, body, nowMs)
         : keyOfEventId(environmentId, relayName, eventId);
-    const made = makeReceiverPayload(textOf(parsed), mapped);
-    const unnamed = formatMissingEventId(relay, mapped, eventId);
-    const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
+    const payload = makeEventPayload(reading, parsed);
     return {
       environmentId,
       relayId,
@@ -322,29 +303,9 @@ function asStored({ truncated }: EventDraft["payload"], event: Json, mapped: Jso
   return { event, mapped: isText ? mapped : parseJson(writeJson(mapped)) };
 }
 
-/** Refuses a request of which a follower's event could not be stored, so that the sender repeats it for all relays. */
-function requireReadable(followers: readonly ReceiverRelay[]): void {
-  const unreadable = followers.find(({ receiver }) => receiver.closed === "unreadable");
-  if (unreadable === undefined) return;
-  throw new Refusal(
-    "not_recorded",
-    `The relay ${unreadable.name}, which follows this receiver, cannot be opened, so nothing is stored. The log of the server says why.`,
-  );
-}
-
-function readRequest(relay: ReceiverRelay, parsed: MatchedRequest["parsed"]): Reading {
-  const mapped = readMap(relay.receiver.map, parsed);
-  return { relay, mapped, mismatch: matchesWhen(relay.receiver.when, mapped) };
-}
-
 /** Describes what a relay did with a request that created no event. `eventId`: the event that it received before. */
 function listOther({ relay, mismatch }: Reading, eventId: string | null = null): FollowerOutcome {
   return mismatch === null
     ? { relay: relay.name, outcome: "duplicate", cause: "it received this event before", eventId }
     : { relay: relay.name, outcome: "ignored", cause: formatMismatch(mismatch), eventId: null };
-}
-
-/** Returns the event's text for the row: JSON as received, or a form's fields as JSON. */
-export function textOf(parsed: MatchedRequest["parsed"]): string {
-  return parsed.form === null ? parsed.text : writeJson(parsed.value);
 }

@@ -87,7 +87,7 @@ export async function sendTestEvent(
   if (trigger.kind === "data_change")
     return await deps.store.write(deps.origin, (tx) => sendTestRecord(tx, relay, trigger, input, change));
   const line = await signLine(deps, relay as ReceiverRelay, trigger, input, change.nowMs);
-  const batch = { bytes: line, firstLine: 1, file: null, dryRun: false, version: null };
+  const batch = { bytes: line, firstLine: 1, file: null, dryRun: false, version: null, followers: null };
   const { lines } = await importEvents({ ...deps, snapshot }, name, batch, change, "test");
   const [sent] = lines;
   if (sent === undefined) throw new Error("The test event is no line.");

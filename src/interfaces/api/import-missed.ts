@@ -11,7 +11,7 @@ export const missedRoutes = [
     method: "POST",
     path: "/relays/:name/import-missed",
     summary:
-      "Imports events that the receiver missed, each once. Each line is JSON: an event's body, or a delivery { headers, body }. dryRun=true stores nothing.",
+      "Imports events that a receiver and its followers missed, each once. A line is JSON: an event, or a delivery { headers, body }. dryRun=true stores nothing.",
     query: fields({
       dryRun: Type.Optional(oneOf(["true", "false"])),
       file: Type.Optional(
@@ -29,17 +29,24 @@ export const missedRoutes = [
       version: Type.Optional(
         Type.String({ pattern: "^[0-9]{1,9}$", description: "the relay's version in the plan, an integer" }),
       ),
+      followers: Type.Optional(
+        Type.String({
+          pattern: "^(none|([a-z0-9-]{1,63}@[0-9]{1,9}(,|$)){1,20})$",
+          description: "the followers and their versions in the plan, as in archive@3,paid@1, or none",
+        }),
+      ),
     }),
     rawBytes: MAX_MANAGEMENT_BODY_BYTES,
     answer: importView,
     async handle({ deps: { store, relays }, origin, params, query, bytes, change, nowMs }) {
-      const { dryRun, file = null, line = "1", version } = query;
+      const { dryRun, file = null, line = "1", version, followers = null } = query;
       const batch = {
         bytes,
         firstLine: Number(line),
         file,
         dryRun: dryRun === "true",
         version: version === undefined ? null : Number(version),
+        followers,
       };
       const snapshot = await relays.current();
       const imported = await importEvents({ store, snapshot, origin }, params.name, batch, change);

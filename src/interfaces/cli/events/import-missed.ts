@@ -33,7 +33,7 @@ export const importEvents: Command = {
   words: ["import-missed"],
   summary: "import events that the provider never delivered",
   details:
-    'With --from, the file is the list that the provider\'s API or tool gives, and each item counts as one line. Without it, each line of the file is one event: the body as the provider lists it, or a whole delivery as {"headers":{…},"body":"…"}. Relay verifies a delivery with the relay\'s secret, and accepts signatures of up to 30 days. Any other event is unsigned, and a relay that acts on people does not take unsigned events. Relay knows received and imported events by their event_id, and does not import them again. You can import the same file twice, also after an interruption. The command shows a plan first, then asks. Exit codes: 0 done, or nothing new; 1 refused, failed, some lines were refused (the other lines were imported), or the list of --from has another page; 2 the command line is wrong.',
+    'With --from, the file is the list that the provider\'s API or tool gives, and each item counts as one line. Without it, each line of the file is one event: the body as the provider lists it, or a whole delivery as {"headers":{…},"body":"…"}. Relay verifies a delivery with the relay\'s secret, and accepts signatures of up to 30 days. Any other event is unsigned, and a relay that acts on people does not take unsigned events. Relay knows received and imported events by their event_id, and does not import them again. You can import the same file twice, also after an interruption. Relay offers each line to the relay and to those that follow it; name a follower to import into that one only. The command shows a plan first, then asks. Exit codes: 0 done, or nothing new; 1 refused, failed, some lines were refused (the other lines were imported), or the list of --from has another page; 2 the command line is wrong.',
   arguments: [
     { name: "name", help: "the name of the relay", of: "relay" },
     { name: "file", help: "the export; if absent, standard input", optional: true, of: "file" },
@@ -92,15 +92,17 @@ interface Asked {
   file: string;
   firstLine: number;
   version: number | null;
+  followers: string | null;
 }
 
 /** Plans or stores one batch. */
 type Send = (bytes: Uint8Array, asked: Asked) => Promise<ImportView>;
 
 function sendBatches(api: Api, input: Input, world: World): Send {
-  return (bytes, { dryRun, file, firstLine, version }) => {
+  return (bytes, { dryRun, file, firstLine, version, followers }) => {
     const query = new URLSearchParams({ dryRun: String(dryRun), file, line: String(firstLine) });
     if (version !== null) query.set("version", String(version));
+    if (followers !== null) query.set("followers", followers);
     const path = `/relays/${encodeURIComponent(input.first())}/import-missed?${query}`;
     const send = () => api.request<ImportView>("POST", path, bytes);
     return api.isLocal ? retryWhileBusy(send, world) : send();
@@ -127,7 +129,7 @@ async function carry(
   input: Input,
   world: World,
 ): Promise<number> {
-  const plan = await passOver(send, bytes, { dryRun: true, file, version: null }, world);
+  const plan = await passOver(send, bytes, { dryRun: true, file, version: null, followers: null }, world);
   if (plan.counts.new + plan.counts.known === 0 && !input.given("from")) {
     const why = await explainDocument(bytes, input.first(), input.positionals[1] ?? "export.json");
     if (why !== null) throw new CommandFailure("invalid_json", why);
@@ -141,28 +143,32 @@ async function carry(
     return end(plan, input, world);
   }
   await requireYes(plan, input, world);
-  const done = await passOver(send, bytes, { dryRun: false, file, version: plan.version }, world);
+  const { version, followers } = plan;
+  const done = await passOver(send, bytes, { dryRun: false, file, version, followers }, world);
   if (input.on("json")) world.say(writeJson(done.view(input.first(), file, true), 2));
   const { new: made, known } = done.counts;
+  const events = done.events === made ? "" : ` (${count(done.events, "event")})`;
   world.tell(
-    `${made} new, ${known} already known, ${done.counts.ignored} ignored, ${done.counts.refused} refused.`,
+    `${made} new${events}, ${known} already known, ${done.counts.ignored} ignored, ${done.counts.refused} refused.`,
   );
-  if (made > 0) world.tell(`To see the events run: relay events list --relay ${plain(input.first())}.`);
+  const filter = done.relays.size === 0 ? ` --relay ${plain(input.first())}` : "";
+  if (made > 0) world.tell(`To see the events run: relay events list${filter}.`);
   return end(done, input, world);
 }
 
-function end({ counts, refusedCode }: Tally, input: Input, world: World): number {
-  if (counts.refused === 0) return 0;
+function end({ counts, refusedLines, refusedCode }: Tally, input: Input, world: World): number {
+  if (refusedLines === 0) return 0;
   const code = toRefusalCode(refusedCode);
-  world.tell(`${count(counts.refused, "line")} ${counts.refused === 1 ? "was" : "were"} refused.`);
+  const by = refusedLines === counts.refused ? "" : " by a relay";
+  world.tell(`${count(refusedLines, "line")} ${refusedLines === 1 ? "was" : "were"} refused${by}.`);
   world.tell(writeCodeLine(code, pointersOf(input), world));
   return 1;
 }
 
-async function requireYes({ counts }: Tally, input: Input, world: World): Promise<void> {
+async function requireYes({ events }: Tally, input: Input, world: World): Promise<void> {
   if (input.on("yes")) return;
   const answer = await world.confirmAside(
-    `Import ${count(counts.new, "event")}? Each runs as if it arrived now.`,
+    `Import ${count(events, "event")}? Each runs as if it arrived now.`,
   );
   if (answer === true) return;
   throw new CommandFailure(
@@ -187,7 +193,7 @@ async function passOver(
       if (batch.bytes === null) tally.addTooLong(batch.firstLine);
       else {
         const view = await send(batch.bytes, { ...asked, firstLine: batch.firstLine });
-        tally.version ??= view.version;
+        tally.note(view);
         for (const line of view.lines) tally.add(line, asked.dryRun);
       }
       tally.lines = batch.firstLine + batch.lines - 1;
@@ -201,7 +207,7 @@ async function passOver(
   } catch (error) {
     if (!asked.dryRun)
       world.tell(
-        `The import stopped. ${count(tally.counts.new, "event")} up to line ${tally.lines} ${tally.counts.new === 1 ? "was" : "were"} imported, and later lines may be too. Import the same file again: Relay skips the events that it already has.`,
+        `The import stopped. ${count(tally.events, "event")} up to line ${tally.lines} ${tally.events === 1 ? "was" : "were"} imported, and later lines may be too. Import the same file again: Relay skips the events that it already has.`,
       );
     throw error;
   }

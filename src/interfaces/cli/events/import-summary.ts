@@ -1,6 +1,6 @@
 /** Summarizes an import or its plan: counts, and the causes of ignored and refused lines with their line numbers. */
 import { plain } from "../../../base/text.ts";
-import type { ImportLineView } from "../../../engine/receiver/import.ts";
+import { formatFollowers, type ImportLineView, type ImportView } from "../../../engine/receiver/import.ts";
 
 /** The most causes that a summary shows for lines that are not imported, and the most lines of each. */
 const SHOWN_CAUSES = 10;
@@ -16,9 +16,14 @@ interface Cause {
   count: number;
 }
 
+type Counts = Record<ImportLineView["outcome"], number>;
+const noneOf = (): Counts => ({ new: 0, known: 0, ignored: 0, refused: 0 });
+
 /** The result of the lines so far. */
 export class MissedTally {
-  readonly counts = { new: 0, known: 0, ignored: 0, refused: 0 };
+  readonly counts = noneOf();
+  /** The lines that each relay could read, by its result. It is empty where no relay follows the receiver. */
+  readonly relays = new Map<string, Counts>();
   /** The number of new lines with a verified signature. */
   verified = 0;
   unsigned = 0;
@@ -26,35 +31,65 @@ export class MissedTally {
   lines = 0;
   /** The version of the relay that checked the lines. */
   version: number | null = null;
+  /** The followers that checked the lines, with their versions. */
+  followers: string | null = null;
+  /** The lines that a relay refused, even where another one takes them. */
+  refusedLines = 0;
   /** The code of the first refused line. */
   refusedCode: string | null = null;
   readonly #known = new Set<string>();
   readonly #causes = new Map<string, Cause>();
   readonly #listed: ImportLineView[] = [];
 
+  /** Keeps the relays that checked the first batch, so that the import can name them. */
+  note({ version, followers }: ImportView): void {
+    this.version ??= version;
+    this.followers ??= formatFollowers(followers);
+  }
+
+  /** The number of new events, of all relays. */
+  get events(): number {
+    if (this.relays.size === 0) return this.counts.new;
+    return [...this.relays.values()].reduce((sum, one) => sum + one.new, 0);
+  }
+
   /** Adds a line. In a plan (`planned`), an event that occurs twice counts as new only once. */
   add(line: ImportLineView, planned: boolean): void {
-    const { key, code, message } = line;
-    const outcome =
-      planned && line.outcome === "new" && key !== null && this.#known.has(key) ? "known" : line.outcome;
-    if (key !== null) this.#known.add(key);
+    const results = (line.relays ?? [{ relay: null, ...line }]).map((one) => {
+      const isAgain = planned && one.outcome === "new" && one.key !== null && this.#known.has(one.key);
+      return isAgain ? { ...one, outcome: "known" as const } : one;
+    });
+    for (const { key, relay, outcome } of results) {
+      if (key !== null) this.#known.add(key);
+      if (relay !== null) countIn(this.relays, relay)[outcome] += 1;
+    }
+    const isAgain = line.outcome === "new" && results.every(({ outcome }) => outcome !== "new");
+    const refused = results.filter(({ outcome }) => outcome === "refused");
+    const outcome = isAgain ? (refused.length > 0 ? "refused" : "known") : line.outcome;
     this.counts[outcome] += 1;
     if (outcome === "new" && line.verified) this.verified += 1;
     if (outcome === "new" && line.unsigned) this.unsigned += 1;
-    if (outcome !== "ignored" && outcome !== "refused") return;
-    if (outcome === "refused") this.refusedCode ??= code;
+    if (refused.length > 0) this.refusedLines += 1;
+    this.refusedCode ??= refused[0]?.code ?? null;
+    if (outcome !== "ignored" && refused.length === 0) return;
     if (this.#listed.length < LISTED_LINES) this.#listed.push(line);
+    const shown = outcome === "ignored" ? results.slice(0, 1) : refused;
+    for (const { relay, outcome: cause, code, message } of shown)
+      this.#addCause(line.line, cause, code, `${relay === null ? "" : `${relay}: `}${message ?? ""}`);
+  }
+
+  #addCause(line: number, outcome: Cause["outcome"], code: string | null, message: string): void {
     const name = `${outcome} ${message}`;
-    const cause = this.#causes.get(name) ?? { outcome, code, message: message ?? "", lines: [], count: 0 };
+    const cause = this.#causes.get(name) ?? { outcome, code, message, lines: [], count: 0 };
     cause.count += 1;
-    if (cause.lines.length < SHOWN_LINES) cause.lines.push(line.line);
+    if (cause.lines.length < SHOWN_LINES) cause.lines.push(line);
     // Each line may have a different cause, because the message names the value that `when` compares.
     if (this.#causes.size < LISTED_LINES) this.#causes.set(name, cause);
   }
 
   addTooLong(line: number): void {
     const message = "the line is too long to send.";
-    const nothing = { eventId: null, key: null, verified: false, unsigned: false };
+    const nothing = { eventId: null, key: null, verified: false, unsigned: false, relays: null };
     this.add({ line, outcome: "refused", code: "body_too_large", message, ...nothing }, false);
   }
 
@@ -70,13 +105,35 @@ export class MissedTally {
       ...sayCauses(of("ignored")),
       `${pad(refused)}  refused`,
       ...sayCauses(of("refused")),
+      ...this.#relayWords(),
+    ];
+  }
+
+  #relayWords(): string[] {
+    const [first] = this.relays.keys();
+    if (first === undefined) return [];
+    return [
+      `${pad(this.events)}  new events of ${plain(first)} and its followers`,
+      ...[...this.relays].map(
+        ([relay, { new: made, known, ignored, refused }]) =>
+          `${pad(made)}  at ${plain(relay)}: ${known} already known, ${ignored} ignored, ${refused} refused`,
+      ),
     ];
   }
 
   view(relay: string, sha256: string, imported: boolean) {
     const { counts, verified, unsigned, lines, version } = this;
-    return { relay, version, imported, sha256, lines, ...counts, verified, unsigned, told: this.#listed };
+    const relays = [...this.relays].map(([name, own]) => ({ relay: name, ...own }));
+    const offered = relays.length === 0 ? {} : { events: this.events, relays };
+    const told = this.#listed;
+    return { relay, version, imported, sha256, lines, ...counts, verified, unsigned, ...offered, told };
   }
+}
+
+function countIn(relays: Map<string, Counts>, relay: string): Counts {
+  const counts = relays.get(relay) ?? noneOf();
+  relays.set(relay, counts);
+  return counts;
 }
 
 function sayCauses(causes: readonly Cause[]): string[] {
