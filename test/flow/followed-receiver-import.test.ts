@@ -227,6 +227,21 @@ describe("an import into a receiver that relays follow", () => {
 });
 
 describe("an import into a follower by its name", () => {
+  test("ignores its sender's handshake, as an import into the receiver does", async () => {
+    const verify = { scheme: "signature", header: "x-signature", signedPayload: "{body}", encoding: "hex", handshake: "slack" };
+    await begin([follower("paid", { map: { event_id: "challenge" } })], { verify, map: { event_id: "challenge" } });
+    const call = signedCall({ type: "url_verification", challenge: "3eZbrw1a" });
+    for (const line of [JSON.stringify(call), call.body])
+      for (const name of ["paid", "stripe"]) {
+        const { lines } = (await send(name, [line])).body;
+        const message = "it is its sender's handshake, which makes no event";
+        expect([name, lines[0].outcome, lines[0].message]).toEqual([name, "ignored", message]);
+      }
+    const { explanation } = (await running.api("POST", "/relays/paid/explain", call)).body;
+    expect(explanation.steps.find(({ step }: { step: string }) => step === "handshake")).toMatchObject({ outcome: "stops" });
+    expect(await listEvents()).toEqual([]);
+  });
+
   test("goes to that relay only", async () => {
     await begin([follower("archive"), follower("paid")]);
     expect(await told("paid", [delivery("a")])).toEqual(["new"]);

@@ -120,7 +120,7 @@ export function openReceiver(
         ? null
         : { until: row.previousSecretUntil ?? 0, presentAt: null, previousAt: null },
     secretMarks: { present: secretMark(row.secretDigest), previous: secretMark(row.previousSecretDigest) },
-    handshake: isFollower ? null : openHandshake(row, scheme?.handshake ?? null, deps.sealer),
+    handshake: openHandshake(row, scheme?.handshake ?? null, deps.sealer),
   };
 }
 
