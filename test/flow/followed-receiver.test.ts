@@ -140,6 +140,37 @@ describe("a follower", () => {
     expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining("it follows stripe")]);
   });
 
+  test("is never the name that the list of unknown requests suggests, but its source is", async () => {
+    await saveAll([followerDefinition("checkout-completed")]);
+    for (const name of ["checkout-complete", "strip"]) await running.hook(name, call("a", "paid"));
+    const { items } = (await running.api("GET", "/unknown-calls")).body;
+    expect(items.map(({ name, nearest }: { name: string; nearest: string }) => [name, nearest]).sort()).toEqual([
+      ["checkout-complete", "stripe"],
+      ["strip", "stripe"],
+    ]);
+  });
+
+  test("says that its own URL ends where a receiver becomes one, in a save and in a plan", async () => {
+    await saveAll([]);
+    await saveRelay(running, receiverDefinition({ name: "paid" }), "zzBXFQsq4OKAPhAIVqsHMpkNhzCwRn77");
+    const ended = expect.stringMatching(
+      /^paid now follows stripe, so its own URL \S+\/paid stops answering\. At the sender, register the URL of stripe instead: \S+\/stripe\.$/,
+    );
+    const deleted = "The secret of stripe verifies the requests of paid now, so its own secret was deleted.";
+    const told = ({ warnings }: { warnings: { code: string; message: string }[] }) => warnings.map(({ code, message }) => [code, message]).sort();
+    const expected = [
+      ["receiver_url_ended", ended],
+      ["secret_replaced", deleted],
+    ];
+    const relays = [followerDefinition("paid")];
+    const { body } = await running.api("POST", "/sync/plan", { relays, replaceEdited: true });
+    expect(told(body.entries.find(({ name }: { name: string }) => name === "paid"))).toEqual(expected);
+    const saved = await running.api("PUT", "/relays/paid", { version: 1, definition: followerDefinition("paid") });
+    expect(told(saved.body)).toEqual(expected);
+    const again = await running.api("PUT", "/relays/paid", { version: 2, definition: followerDefinition("paid", { when: { event_type: "x" } }) });
+    expect(told(again.body)).toEqual([]);
+  });
+
   test("gets what the source's own map and when decide, under its own deduplication key", async () => {
     await saveAll([followerDefinition("paid", { map: { event_id: "amount" } })]);
     await running.hook("stripe", call("a", "paid"));

@@ -52,6 +52,12 @@ export const WARNINGS = {
     what: "The stored secret did not fit the new recipe, so Relay deleted it.",
     todo: "Give the new secret to the sender, or store the sender's own.",
   },
+  receiver_url_ended: {
+    what: "The relay now follows another receiver, so its own URL answers no requests any more.",
+    why: "A relay that follows a receiver has no URL and no secret. A provider that still sends to the old URL gets 404.",
+    todo: "Register the URL of the receiver at the provider, and remove the old one there.",
+    next: "Requests lists the requests that still go to the old URL. Ask the provider to send them again.",
+  },
   signing_secret_removed: {
     what: "The relay has no `call_url` action any more, so Relay deleted its signing secret.",
     todo: "Do nothing. A later `call_url` action gets a new signing secret.",

@@ -138,18 +138,14 @@ function formatOtherTrigger({ definition: { trigger }, receiver, waitsFor }: Liv
   return `the relay of this name waits for ${KINDS[trigger.kind] ?? "another trigger"}${paused} and receives no requests`;
 }
 
-/** Finds the nearest receiver name in each environment that has one. */
+/** Finds the nearest receiver name in each environment that has one. For a follower it returns the source, because a follower has no URL. */
 function findNearest(relays: readonly LiveRelay[], name: string): Map<number, string> {
-  const receivers = relays
-    .filter(({ receiver }) => receiver !== null && receiver.source === null)
-    .slice(0, MAX_COMPARED_RECEIVERS);
+  const receivers = relays.filter(({ receiver }) => receiver !== null).slice(0, MAX_COMPARED_RECEIVERS);
   const nearest = new Map<number, string>();
   for (const [environmentId, ofEnvironment] of Map.groupBy(receivers, (relay) => relay.environmentId)) {
-    const near = findNearestName(
-      name,
-      ofEnvironment.map((relay) => relay.name),
-    );
-    if (near !== null) nearest.set(environmentId, near);
+    const sources = new Map(ofEnvironment.map((relay) => [relay.name, relay.receiver?.source?.name]));
+    const near = findNearestName(name, [...sources.keys()]);
+    if (near !== null) nearest.set(environmentId, sources.get(near) ?? near);
   }
   return nearest;
 }

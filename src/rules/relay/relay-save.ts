@@ -24,6 +24,7 @@ import {
   RELAY,
   type RelayContext,
   type RelayRow,
+  receiverUrl,
   relayTarget,
   requireRelay,
   requireRelayVersion,
@@ -46,7 +47,7 @@ import {
   requireUnsharedSecret,
 } from "./relay-secret.ts";
 import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
-import { checkFollowing, requireUnfollowed, sourceNameOf } from "./source.ts";
+import { checkFollowing, requireUnfollowed, sourceNameOf, warnEndedUrl } from "./source.ts";
 import { widensUnsigned } from "./unsigned-rule.ts";
 
 /**
@@ -266,6 +267,9 @@ async function finishSave(
     warnings: [
       ...dropAllowedUrls(warnings, definition, context.allowPrivate ?? []),
       ...following,
+      ...warnEndedUrl(before?.definition ?? null, definition, (name) =>
+        receiverUrl(context.baseUrl, context.environment.appId, name),
+      ),
       ...warnOwnHost(definition, context.baseUrl),
     ],
     misfits: await listReferenceWarnings(lookup, definition),

@@ -203,14 +203,23 @@ export async function adaptSecret(
   const made = makeFirstSecret({ relayId: row.id, isLocal, definition: after, sealer, nowMs }, null);
   await requireUnsharedSecret(tx, { environment, nowMs }, row.name, made.columns);
   const todo = listSecretWarnings(after, made.columns.secretKind, environment);
-  return { ...made, warnings: row.secret === null ? todo : [makeReplacedWarning(made.columns, todo)] };
+  return { ...made, warnings: row.secret === null ? todo : [makeReplacedWarning(after, made.columns, todo)] };
 }
 
-function makeReplacedWarning({ secretKind }: ReceiverSecret, todo: readonly Warning[]): Warning {
+function makeReplacedWarning(
+  after: Definition,
+  { secretKind }: ReceiverSecret,
+  todo: readonly Warning[],
+): Warning {
+  const source = sourceNameOf(after);
   const message =
-    secretKind === "minted"
-      ? "The stored value does not fit the new recipe, so it was deleted and a new secret was created: give it to the sender, or paste the sender's secret."
-      : ["The stored value does not fit the new recipe, so it was deleted.", ...tellWarnings(todo)].join(" ");
+    source !== null
+      ? `The secret of ${source} verifies the requests of ${after.name} now, so its own secret was deleted.`
+      : secretKind === "minted"
+        ? "The stored value does not fit the new recipe, so it was deleted and a new secret was created: give it to the sender, or paste the sender's secret."
+        : ["The stored value does not fit the new recipe, so it was deleted.", ...tellWarnings(todo)].join(
+            " ",
+          );
   return { code: "secret_replaced", field: "trigger.verify", message };
 }
 

@@ -92,6 +92,18 @@ export async function checkFollowing(tx: Reader, saved: SavedDefinition): Promis
   return sourceNameOf(after) === null ? [] : await checkFollower(tx, saved);
 }
 
+/** Warns if a receiver becomes a follower, because its own URL then answers no requests. `urlOf` returns the URL of a receiver. */
+export function warnEndedUrl(
+  before: Definition | null,
+  after: Definition,
+  urlOf: (name: string) => string,
+): Warning[] {
+  const source = sourceNameOf(after);
+  if (source === null || before === null || !isSource(before)) return [];
+  const message = `${after.name} now follows ${source}, so its own URL ${urlOf(after.name)} stops answering. At the sender, register the URL of ${source} instead: ${urlOf(source)}.`;
+  return [{ code: "receiver_url_ended", field: "trigger.verify", message }];
+}
+
 async function checkFollower(
   tx: Reader,
   { environmentId, before, after }: SavedDefinition,
