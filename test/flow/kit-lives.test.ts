@@ -15,24 +15,18 @@ import { SIGNERS, secretOf } from "../kit/sender-signer.ts";
 
 const HOUR_MS = 3_600_000;
 
-interface Delivery {
-  name: string;
-  /** Arranges the requests of one step. Each list is followed by its wait. */
-  arrange(requests: readonly LifeRequest[]): { requests: readonly LifeRequest[]; waitMs: number }[];
-}
+/** Arranges the requests of one step. An hour passes after each list, so that an event whose customer is known by then is retried. */
+type Arrange = (requests: readonly LifeRequest[]) => (readonly LifeRequest[])[];
 
-const DELIVERIES: readonly Delivery[] = [
-  { name: "in order", arrange: (requests) => [{ requests, waitMs: 0 }] },
-  { name: "twice", arrange: (requests) => [{ requests: requests.flatMap((one) => [one, one]), waitMs: 0 }] },
-  { name: "twice, the second time after all others", arrange: (requests) => [{ requests: [...requests, ...requests], waitMs: 0 }] },
-  { name: "out of order", arrange: (requests) => [{ requests: requests.toReversed(), waitMs: HOUR_MS }] },
-  {
-    name: "with the request that names the customer an hour late",
-    arrange: (requests) => [
-      { requests: requests.filter(({ namesCustomer }) => !namesCustomer), waitMs: HOUR_MS },
-      { requests: requests.filter(({ namesCustomer }) => namesCustomer), waitMs: HOUR_MS },
-    ],
-  },
+const DELIVERIES: readonly (readonly [name: string, arrange: Arrange])[] = [
+  ["in order", (requests) => [requests]],
+  ["with each request twice", (requests) => [requests.flatMap((one) => [one, one])]],
+  ["with all requests twice", (requests) => [[...requests, ...requests]]],
+  ["out of order", (requests) => [requests.toReversed()]],
+  [
+    "with the request that names the customer an hour late",
+    (requests) => [requests.filter(({ namesCustomer }) => !namesCustomer), requests.filter(({ namesCustomer }) => namesCustomer)],
+  ],
 ];
 
 function senderOf({ sender }: Kit): Sender {
@@ -96,25 +90,37 @@ async function lookAt(running: RunningService, email: string): Promise<LifeOutco
   };
 }
 
-async function waitFor(running: RunningService, waitMs: number): Promise<void> {
+async function passHour(running: RunningService): Promise<void> {
   await running.drain();
-  if (waitMs === 0) return;
-  running.clock.jump(waitMs);
-  await running.clock.advance(2_000);
+  running.clock.jump(HOUR_MS);
+  await running.clock.advance(5_000);
   await running.drain();
+}
+
+/** Creates the person and files the token, as the app does before the first purchase. */
+async function fileToken(running: RunningService, email: string, token: string): Promise<void> {
+  const { body } = await running.api("POST", "/persons", { email });
+  const filed = await running.api("PUT", `/persons/${body.person.id}/tokens/${token}`);
+  if (filed.status >= 300) throw new Error(`The token was refused: ${JSON.stringify(filed.body)}`);
 }
 
 let playings = 0;
 
-async function play(running: RunningService, kit: Kit, life: KitLife, delivery: Delivery): Promise<void> {
+/** Makes the requests of a life for a new person. */
+async function startLife(running: RunningService, kit: Kit, life: KitLife) {
   const run = String(100_000_000_000 + ++playings);
   const person = `p${run}@example.com`;
-  const steps = playLife(kit, life, { names: KIT_NAMES, person, run, startMs: running.clock.now() });
+  if (kit.token !== undefined) await fileToken(running, person, kit.token.replace("{run}", run));
+  return { person, played: playLife(kit, life, { names: KIT_NAMES, person, run, startMs: running.clock.now() }) };
+}
+
+async function play(running: RunningService, kit: Kit, life: KitLife, arrange: Arrange): Promise<void> {
+  const { person, played } = await startLife(running, kit, life);
   const [had, wanted] = [[] as unknown[], [] as unknown[]];
-  for (const { does, requests, outcome } of steps) {
-    for (const { requests: sent, waitMs } of delivery.arrange(requests)) {
+  for (const { does, requests, outcome } of played) {
+    for (const sent of arrange(requests)) {
       for (const request of sent) await deliver(running, senderOf(kit), request);
-      await waitFor(running, waitMs);
+      await passHour(running);
     }
     had.push({ does, ...(await lookAt(running, person)) });
     wanted.push({ does, ...outcome, access: outcome.access.toSorted(), receipts: outcome.receipts.toSorted() });
@@ -133,10 +139,27 @@ for (const kit of KITS) {
     });
     afterAll(() => running[Symbol.asyncDispose]());
 
-    test.each(kit.lives.flatMap((life) => DELIVERIES.map((delivery) => [`${life.name} ${delivery.name}`, life, delivery] as const)))(
+    test.each(kit.lives.flatMap((life) => DELIVERIES.map(([name, arrange]) => [`${life.name} ${name}`, life, arrange] as const)))(
       "%s",
-      (_name, life, delivery) => play(running, kit, life, delivery),
+      (_name, life, arrange) => play(running, kit, life, arrange),
     );
+
+    const subscription = kit.lives.find(({ name }) => name === "subscription-life");
+    if (subscription !== undefined)
+      test("an event that arrives after the end of its subscription gives the plan again", async () => {
+        const steps = await startLife(running, kit, subscription);
+        const upgrade = steps.played.find(({ outcome }) => outcome.plan === KIT_NAMES.plan2);
+        const end = steps.played.findIndex(({ outcome }) => outcome.access.length === 0);
+        for (const step of steps.played.slice(0, end + 1)) {
+          if (step === upgrade) continue;
+          for (const request of step.requests) await deliver(running, senderOf(kit), request);
+          await passHour(running);
+        }
+        expect(await lookAt(running, steps.person)).toMatchObject({ access: [], plan: "free" });
+        for (const request of upgrade?.requests ?? []) await deliver(running, senderOf(kit), request);
+        await passHour(running);
+        expect(await lookAt(running, steps.person)).toMatchObject({ access: [KIT_NAMES.plan2], plan: KIT_NAMES.plan2 });
+      });
 
     test("no event of these lives failed", async () => {
       const failed = await running.rows("SELECT state, payload FROM event WHERE state NOT IN ('done') LIMIT 3");

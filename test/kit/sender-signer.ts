@@ -193,8 +193,9 @@ export const SIGNERS: Readonly<Record<string, Signer>> = {
     timed: true,
     sign({ body, secret, nowMs }) {
       const key = atob(secret.slice("whsec_".length));
-      const signed = hmac("sha256", key, `msg_1.${seconds(nowMs)}.${body}`, "base64");
-      return { headers: { "webhook-id": "msg_1", "webhook-timestamp": seconds(nowMs), "webhook-signature": `v1,${signed}` } };
+      const id = `msg_${hmac("sha256", "", body).slice(0, 20)}`;
+      const signed = hmac("sha256", key, `${id}.${seconds(nowMs)}.${body}`, "base64");
+      return { headers: { "webhook-id": id, "webhook-timestamp": seconds(nowMs), "webhook-signature": `v1,${signed}` } };
     },
   },
   postmark: token("X-Webhook-Token"),

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Errors } from "typebox/schema";
-import { writeJson } from "../../src/base/json.ts";
+import { type JsonObject, writeJson } from "../../src/base/json.ts";
 import type { Refusal } from "../../src/base/refusal.ts";
 import { checkCatalogFile } from "../../src/operator/sync/catalog-file.ts";
 import { parseFileText } from "../../src/operator/sync/json-file.ts";
@@ -98,6 +98,20 @@ describe.each(KITS.map((kit) => [kit.sender, kit] as const))("the kit of %s", (_
     }
   });
 
+  test("plays only events that its endpoint gets", () => {
+    const path = kit.source.event_type;
+    if (kit.eventTypes.length === 0 || path === undefined) return;
+    const playing = { names: KIT_NAMES, person: "ada@example.com", run: "100000000000", startMs: 0 };
+    const requests = kit.lives.flatMap((life) => playLife(kit, life, playing).flatMap((step) => step.requests));
+    const types = requests.map(({ body }) => {
+      if (kit.form === true) return new URLSearchParams(body).get(path) ?? "";
+      return String(path.split(".").reduce<unknown>((value, name) => (value as Record<string, unknown>)[name], JSON.parse(body)));
+    });
+    expect(types.filter((type) => !kit.eventTypes.includes(type))).toEqual([]);
+    const wanted = kit.relays.flatMap(({ when }) => when.event_type ?? []);
+    expect(wanted.filter((type) => !kit.eventTypes.includes(type))).toEqual([]);
+  });
+
   test("writes its texts as sentences", () => {
     const texts = [
       ...kit.cannot,
@@ -145,10 +159,11 @@ describe("relay init --from … --sell", () => {
       const numbers = [...told.matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number));
       expect(numbers).toEqual(numbers.map((_, index) => index + 1));
       for (const type of kit.eventTypes) expect(told).toContain(type);
-      expect(await runCommand(["validate"], { cwd })).toMatchObject({
-        code: 0,
-        told: `${relays.length + 1} files checked, no problems, no warnings.`,
-      });
+      const checked = await runCommand(["validate"], { cwd });
+      const warnings = relays.filter(({ trigger }) => (trigger as JsonObject).trustUnsignedEvents === true).length;
+      const counted = warnings === 0 ? "no warnings" : `${warnings} warnings`;
+      expect([checked.code, checked.told]).toEqual([0, expect.stringContaining(`${relays.length + 1} files checked, no problems, ${counted}.`)]);
+      expect(checked.told.match(/unsigned_events$/gm)?.length ?? 0).toBe(warnings);
     }),
   );
 

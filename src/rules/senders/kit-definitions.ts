@@ -36,7 +36,7 @@ export interface KitDefinitions {
 export function kitDefinitions(kit: Kit, sender: Sender, names: KitNames): KitDefinitions {
   checkNames(names);
   const source = { ...sender, map: { ...kit.source }, when: {} };
-  const relays = kit.relays.map(({ name, map, when, actions }): JsonObject => {
+  const relays = kit.relays.map(({ name, map, customer, when, actions }): JsonObject => {
     const isOptIn = !signsEvent(sender) && (Object.hasOwn(map, "person_email") || actions.some(actsOnPerson));
     return {
       name: `${sender.name}-${name}`,
@@ -44,6 +44,7 @@ export function kitDefinitions(kit: Kit, sender: Sender, names: KitNames): KitDe
         kind: "receiver",
         verify: { scheme: FOLLOWED_RECEIVER, receiver: sender.name },
         map,
+        ...(customer === undefined ? {} : { customer: { id: customer } }),
         when: when as JsonObject,
         ...(isOptIn ? { trustUnsignedEvents: true } : {}),
       },

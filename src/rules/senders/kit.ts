@@ -12,6 +12,11 @@ const relay = fields({
   name: Type.String({ description: "what follows the source's name and a hyphen in the relay's name" }),
   does: Type.String({ description: "when it acts and what it does, in one sentence" }),
   map: Type.Record(Type.String(), Type.String()),
+  customer: Type.Optional(
+    Type.String({
+      description: "the name in `map` with the provider's own id of the customer (trigger.customer)",
+    }),
+  ),
   when: Type.Unsafe<When>(Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())]))),
   actions: Type.Array(Type.Unsafe<JsonObject>(Type.Object({ type: Type.String() })), { minItems: 1 }),
 });
@@ -82,6 +87,11 @@ export const kitShape = fields({
     description:
       "complete bodies by name, with {person}, {run}, {event} and {at} for what differs (kit-life.ts)",
   }),
+  token: Type.Optional(
+    Type.String({
+      description: "the store account token that the customer has before a life begins, with {run}",
+    }),
+  ),
   form: Type.Optional(Type.Boolean({ description: "true: the provider sends a form post" })),
   lives: Type.Array(life, { minItems: 1 }),
 });

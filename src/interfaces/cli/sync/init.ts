@@ -126,7 +126,7 @@ export const init: Command = {
     "relay init",
     "relay init --from github",
     "relay init --from stripe --name checkout",
-    "relay init --from lemon-squeezy --sell --product course --plans basic,pro",
+    "relay init --from stripe --sell --product course --plans basic,pro",
   ],
   async run(input, world) {
     const serviceDir = readServiceDir(input, world);
