@@ -1,6 +1,7 @@
 /** Tests relays that follow a receiver: one request becomes one event of each relay that takes it (sources, "Following a receiver"). */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
+import { createHmac } from "node:crypto";
+import { DAY_MS, DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
 import { RELAY_NAME } from "../kit/event-sql.ts";
 import { refuseCommits, takeRowsAgain } from "../kit/refused-row.ts";
@@ -199,6 +200,12 @@ describe("a follower", () => {
   });
 });
 
+/** Signs the token of the body, which counts once. */
+const signedBody = (event: { token: string; type: string }) => ({
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify({ ...event, signature: createHmac("sha256", HOOK_SECRET).update(event.token).digest("hex") }),
+});
+
 describe("the transaction", () => {
   test("stores all rows or none", async () => {
     await saveAll([followerDefinition("paid"), followerDefinition("archive")]);
@@ -237,13 +244,50 @@ describe("the transaction", () => {
     expect((await listEvents()).map(({ relay }) => relay)).toEqual(["stripe", "later"]);
   });
 
+  test("answers a repeated signature that counts once as any duplicate, also for relays without an event id", async () => {
+    const verify = { scheme: "signature", signatureField: "signature", tokenField: "token", signedPayload: "{token}", encoding: "hex" };
+    const map = { event_type: "type" };
+    await saveRelay(running, receiverDefinition({ name: "stripe", map, verify }));
+    await save(followerDefinition("paid", { map }));
+    const delivery = signedBody({ token: "t1", type: "x" });
+    const first = await running.hook("stripe", delivery);
+    expect(first.body.events).toHaveLength(2);
+    await save(followerDefinition("later", { map }));
+    running.clock.jump(2 * DAY_MS);
+    const more = await running.hook("stripe", delivery);
+    expect([more.body.duplicate, more.body.eventId, more.body.events.length]).toEqual([undefined, first.body.eventId, 3]);
+    running.clock.jump(2 * DAY_MS);
+    expect((await running.hook("stripe", delivery)).body).toEqual({ ...more.body, duplicate: true });
+    expect((await listEvents()).map(({ relay }) => relay)).toEqual(["stripe", "paid", "later"]);
+  });
+
+  test("answers a repeated signature of an ignored request without events", async () => {
+    const when = { event_type: "never" };
+    await saveRelay(running, receiverDefinition({ name: "stripe", when, verify: TOKEN_RECIPE }));
+    await save(followerDefinition("paid", { when }));
+    expect((await running.hook("stripe", tokenCall("t1", { id: "a" }))).body).toEqual({ received: true, ignored: "when" });
+    const again = { received: true, duplicate: true, eventId: null, events: [] };
+    expect((await running.hook("stripe", tokenCall("t1", { id: "a" }))).body).toEqual(again);
+  });
+
+  test("answers requests with one signature that arrive together as one event of each relay", async () => {
+    await saveRelay(running, receiverDefinition({ name: "stripe", verify: TOKEN_RECIPE }));
+    await save(followerDefinition("paid"));
+    const answers = await Promise.all(Array.from({ length: 6 }, () => running.hook("stripe", tokenCall("t1", { id: "a" }))));
+    const [{ events }] = answers.map(({ body }) => body) as [{ events: unknown[] }];
+    expect(events).toHaveLength(2);
+    expect(answers.map(({ body }) => body.events)).toEqual(Array.from({ length: 6 }, () => events));
+    expect(answers.filter(({ body }) => body.duplicate === undefined)).toHaveLength(1);
+    expect(await listEvents()).toHaveLength(2);
+  });
+
   test("remembers a signature that counts once at the source", async () => {
     const map = { event_id: "id", event_type: "type", amount: "amount" };
     await saveRelay(running, receiverDefinition({ name: "stripe", map, verify: TOKEN_RECIPE }));
     await save(followerDefinition("paid", { map }));
     const first = await running.hook("stripe", tokenCall("t1", { id: "a" }));
     expect(first.body.events).toHaveLength(2);
-    expect((await running.hook("stripe", tokenCall("t1", { id: "a" }))).body.duplicate).toBe(true);
+    expect((await running.hook("stripe", tokenCall("t1", { id: "a" }))).body).toEqual({ ...first.body, duplicate: true });
     expect((await running.hook("stripe", tokenCall("t1", { id: "b" }))).status).toBe(401);
     expect(await listEvents()).toHaveLength(2);
   });

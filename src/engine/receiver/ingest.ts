@@ -91,10 +91,11 @@ export class Ingestion {
 
   /** Answers after the event rows are durable; throws Refusal where there is none. `followers` follow the relay that verified the request. */
   async ingest(
-    { relay, call, verdict }: VerifiedRequest,
+    verified: VerifiedRequest,
     followers: readonly ReceiverRelay[],
     source: () => string,
   ): Promise<ReceiverAnswer> {
+    const { relay, call, verdict } = verified;
     const { requestLog, health } = this.#deps;
     const { receiver } = relay;
     const { body } = call;
@@ -104,8 +105,12 @@ export class Ingestion {
     }
     const once = verdict.onceText === null ? null : signatureUse(relay, verdict, body);
     const earlier = once === null ? null : await this.#uses.find(once);
-    const isRepeated = earlier !== null && followers.length > 0 && (await this.#hasEvent(relay, earlier));
-    if (earlier !== null && !isRepeated) return this.#answerSecondUse(relay, earlier, source());
+    const firstAtMs =
+      earlier === null || followers.length === 0 ? null : await this.#findFirstTime(relay, earlier);
+    const isRepeated = firstAtMs !== null;
+    const noEvents = followers.length === 0 ? {} : { events: [] };
+    if (earlier !== null && !isRepeated)
+      return { ...(await this.#answerSecondUse(relay, earlier, source())), ...noEvents };
     const parsed = call.parsed();
     if (!parsed.ok) {
       await this.#countEventless(relay);
@@ -113,14 +118,17 @@ export class Ingestion {
     }
     requireReadable(followers);
     const readings = [relay, ...followers].map((one) => readRequest(one, parsed, verdict.senderEventId));
-    // A body's key changes each day, so only a relay with an event id can tell that it has no event of a repeated request.
-    const matched = readings.filter((one) => one.mismatch === null && (!isRepeated || one.eventId !== null));
+    const matched = readings.filter(({ mismatch }) => mismatch === null);
     const [first] = matched;
-    if (first === undefined && earlier !== null) return this.#answerSecondUse(relay, earlier, source());
+    if (first === undefined && earlier !== null)
+      return { ...(await this.#answerSecondUse(relay, earlier, source())), ...noEvents };
     if (first === undefined) return await this.#answerIgnored(relay, readings, once, source());
     this.#recordIgnored(readings);
     for (const one of matched) health.recordMatch(one.relay);
-    const events = matched.map((one) => this.#makeEvent(one, body, parsed)) as [
+    const nowMs = this.#deps.clock.now();
+    // A body's key changes each day, so a repeated request has that of its first day.
+    const keyAtMs = firstAtMs ?? nowMs;
+    const events = matched.map((one) => this.#makeEvent(one, body, parsed, { nowMs, keyAtMs })) as [
       ReceivedEvent,
       ...ReceivedEvent[],
     ];
@@ -130,7 +138,11 @@ export class Ingestion {
       health.recordCapped(relay);
       throw stored;
     }
-    if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, source());
+    // Another request with this signature was stored meanwhile. With followers, its event tells which of them have theirs.
+    if ("sameBody" in stored)
+      return followers.length > 0 && stored.sameBody
+        ? await this.ingest(verified, followers, source)
+        : await this.#answerSecondUse(relay, stored, source());
     const ids = stored.map(({ id }) => id);
     const [eventId = ""] = ids;
     const taken =
@@ -156,11 +168,12 @@ export class Ingestion {
     return { received: true, eventId, ...taken };
   }
 
-  /** Reports whether the first use of a signature had the same body and its event still exists, so that the keys of its time exist too. */
-  async #hasEvent({ environmentId }: LiveRelay, earlier: EarlierUse): Promise<boolean> {
-    if (!earlier.sameBody || earlier.eventId === null) return false;
+  /** Returns when the first use of a signature with the same body was stored. Returns null if its event, and so the keys of its time, are gone. */
+  async #findFirstTime({ environmentId }: LiveRelay, earlier: EarlierUse): Promise<number | null> {
+    if (!earlier.sameBody || earlier.eventId === null) return null;
     const { eventId } = earlier;
-    return (await this.#deps.store.read((tx) => findEventView(tx, environmentId, eventId))) !== null;
+    const event = await this.#deps.store.read((tx) => findEventView(tx, environmentId, eventId));
+    return event === null ? null : Date.parse(event.createdAt);
   }
 
   /** Answers a request that no relay takes. The log has it once, with what each follower did with it. */
@@ -215,14 +228,18 @@ export class Ingestion {
     this.#deps.requestLog.record(relay, { outcome: "answered", code: "handshake", cause, source });
   }
 
-  /** Makes the event of a relay. A body's deduplication key is for the current UTC day. */
-  #makeEvent(reading: Reading, body: Uint8Array, parsed: ReadableBody): ReceivedEvent {
+  /** Makes the event of a relay. A body's deduplication key is for the UTC day of `keyAtMs`. */
+  #makeEvent(
+    reading: Reading,
+    body: Uint8Array,
+    parsed: ReadableBody,
+    { nowMs, keyAtMs }: { nowMs: number; keyAtMs: number },
+  ): ReceivedEvent {
     const { relay, mapped, eventId } = reading;
     const { environmentId, id: relayId, key: relayKey, nameKey, name: relayName } = relay;
-    const nowMs = this.#deps.clock.now();
     const dedupe =
       eventId === null
-        ? keyOfBody(environmentId, relayName, body, nowMs)
+        ? keyOfBody(environmentId, relayName, body, keyAtMs)
         : keyOfEventId(environmentId, relayName, eventId);
     const payload = makeEventPayload(reading, parsed);
     return {
@@ -241,7 +258,7 @@ export class Ingestion {
     };
   }
 
-  async #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string): Promise<ReceiverAnswer> {
+  async #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string) {
     if (!earlier.sameBody) throw await this.#deps.refuseUnverified(source, rejectReusedSignature());
     const cause = async () => "its signature was accepted before, with the same body";
     return await this.#answerDuplicate(relay, cause, source, earlier.eventId);
