@@ -61,6 +61,28 @@ test("manual access is listed and can be undone", async () => {
     .waitFor();
 });
 
+test("a customer ID is linked and removed, and the removal can be undone", async () => {
+  const card = page.locator(".card", { has: page.getByRole("heading", { name: "Customer IDs" }) });
+  await card.getByText("None. Events that name only").waitFor();
+  await card.getByRole("button", { name: "Link a customer ID…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("combobox", { name: "Receiver of the provider" }).selectOption("shop");
+  await dialog.getByRole("textbox", { name: "Customer ID" }).fill(" cus_NffrFeUfNV2Hib ");
+  await shoot(page, "link-customer");
+  await dialog.getByRole("button", { name: "Link", exact: true }).click();
+  await toast.getByText("Customer ID linked.").waitFor();
+  await card.getByText("cus_NffrFeUfNV2Hib").waitFor();
+  await shoot(page, "customers", { fullPage: true });
+  await card.getByRole("button", { name: "Remove the customer ID cus_NffrFeUfNV2Hib of shop" }).click();
+  await card.getByText("None. Events that name only").waitFor();
+  await toast.getByRole("button", { name: "Undo" }).click();
+  await card.getByText("of shop").waitFor();
+  await page
+    .getByRole("region", { name: "Timeline" })
+    .getByText(/A customer ID was removed/)
+    .waitFor();
+});
+
 test("access ends at a day and a time of 24 hours, in the zone that the page names", async () => {
   await page.getByRole("button", { name: "Grant access…" }).click();
   const dialog = page.getByRole("dialog");

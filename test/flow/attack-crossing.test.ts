@@ -137,6 +137,8 @@ const BODIES: Readonly<Record<string, () => unknown>> = {
   "POST /persons/:id/grants": () => ({ entitlement: "access:mine" }),
   "POST /persons/:id/credits": () => ({ amount: 1, reason: "", key: "k" }),
   "PUT /persons/:id/tokens": () => ({ token: "mine" }),
+  "PUT /persons/:id/customers": () => ({ space: "orders", id: "mine" }),
+  "POST /persons/:id/customers/remove": () => ({ space: "orders", id: MARK }),
   "PUT /persons/:id/mail-stop": () => ({ stopped: true }),
   "POST /persons/:id/change-address": () => ({ email: "someone@example.com" }),
   "POST /purchases/:id/move": () => ({ person: "someone@example.com" }),

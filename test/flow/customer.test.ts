@@ -198,7 +198,8 @@ describe("an event with only a customer id", () => {
         type: "person",
         outcome: "failed",
         code: "customer_unknown",
-        message: "No person has the customer ID in customer_id yet, in the space stripe. Relay learns it from an event that also names the person.",
+        message:
+          "No person has the customer ID in customer_id yet, in the space stripe. Relay learns it from an event that also names the person, or from relay people link.",
       },
     ]);
     await send("stripe", { id: "a", type: "paid", email: ADA, customer: "cus_1" });

@@ -57,6 +57,7 @@ const FLOWS: readonly string[] = [
   "kit-lives",
   "kit-sync",
   "customer",
+  "customer-link",
 ];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */

@@ -342,6 +342,8 @@ export const WORST_CALLS: Record<string, Worst> = {
   "DELETE {E}/persons/:id/tokens/:token": send("DELETE", `${E}/persons/${person}/tokens/${long}`, {}),
   "PUT {E}/persons/:id/tokens": send("PUT", `${E}/persons/${person}/tokens`, { token: long }),
   "POST {E}/persons/:id/tokens/remove": send("POST", `${E}/persons/${person}/tokens/remove`, { token: long }),
+  "PUT {E}/persons/:id/customers": send("PUT", `${E}/persons/${person}/customers`, { space: "crowd1", id: long }),
+  "POST {E}/persons/:id/customers/remove": send("POST", `${E}/persons/${person}/customers/remove`, { space: "busy", id: "cus_7" }),
   "GET {E}/persons/:id/access": get(`${E}/persons/${person}/access`),
   "GET {E}/persons/:id/access/:entitlement": get(`${E}/persons/${person}/access/access:e1`),
   "DELETE {E}/persons/:id/access/:entitlement": send("DELETE", `${E}/persons/${person}/access/access:e1`, {}),

@@ -14,7 +14,7 @@ const GROUPS = {
   keys: "create|list|revoke",
   limits: "list",
   people:
-    "list|show|invite|grant|end|merge|change-address|credits|set|suspend|activate|add-token|remove-token|stop-mail|allow-mail",
+    "list|show|invite|grant|end|merge|change-address|credits|set|suspend|activate|add-token|remove-token|link|unlink|stop-mail|allow-mail",
   problems: "list",
   receipts: "list|record|refund|move",
   records: "list|show|set|delete",

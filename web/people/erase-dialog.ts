@@ -32,7 +32,7 @@ export function EraseDialog({
   return html`<${Dialog} title="Erase ${person.email}?" onClose=${onClose}><form class="stack" onSubmit=${erase}>
     <p>You cannot undo this.</p>
     <ul class="erase-plan">
-      <li><b>Removed:</b> their address, attributes, access, plan, tokens, mails and records, and their data in events and requests. This can take some minutes.</li>
+      <li><b>Removed:</b> their address, attributes, access, plan, tokens, customer IDs, mails and records, and their data in events and requests. This can take some minutes.</li>
       <li><b>Kept:</b> the credit ledger and receipts, under an anonymous id.</li>
       <li><b>Not affected:</b> relays get no event, and earlier backups do not change.</li>
       ${

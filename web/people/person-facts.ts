@@ -1,4 +1,4 @@
-/** Facts about a person: id, origin, whether they receive mail, store account tokens and attributes. */
+/** Facts about a person: id, origin, whether they receive mail, customer ids, store account tokens and attributes. */
 import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import { sayNamed } from "../audit/words.ts";
@@ -12,6 +12,7 @@ import { SafeText } from "../component/safe-text.ts";
 import { Ago } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
 import { AttributeCard } from "./attribute-card.ts";
+import { CustomerList } from "./customer-list.ts";
 import { TokenList } from "./token-list.ts";
 
 export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): View {
@@ -38,6 +39,7 @@ export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): V
       html`<${PlannedDialog} title="Change the address of ${person.email}" path=${apiPath(place, "persons", person.id, "change-address")}
         field="email" label="New address" act="Change" done="The address is changed." changes=${[apiPath(place, "persons")]} onClose=${() => setChanging(false)} />`
     }
+    <${CustomerList} place=${place} now=${now} />
     <${TokenList} place=${place} now=${now} />
     <${AttributeCard} place=${place} person=${person} />`;
 }

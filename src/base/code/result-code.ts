@@ -21,7 +21,7 @@ export const RESULTS = {
   customer_unknown: {
     what: "Relay does not know yet which person has the event's customer ID.",
     why: "The event that has both the person and this customer ID has not arrived yet, or the two relays use different spaces.",
-    todo: "Do nothing if that event is still to come. Otherwise compare `trigger.customer` of the two relays.",
+    todo: "Do nothing if that event is still to come. Otherwise link the ID by hand (`relay people link`), or compare `trigger.customer` of the two relays.",
     next: RETRIED,
   },
   collection_missing: {

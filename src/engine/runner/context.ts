@@ -110,7 +110,7 @@ async function personOfCustomer(
   const { environmentId } = request.relay;
   const person = await findPersonByCustomer(tx, { environmentId, space, customerId });
   if (person !== null) return acceptPerson(person);
-  const message = `No person has the customer ID in ${id} yet, in the space ${space}. Relay learns it from an event that also names the person.`;
+  const message = `No person has the customer ID in ${id} yet, in the space ${space}. Relay learns it from an event that also names the person, or from relay people link.`;
   return { kind: "failed", code: "customer_unknown", message };
 }
 

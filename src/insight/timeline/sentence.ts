@@ -51,6 +51,8 @@ const CHANGES: Readonly<Record<string, string>> = {
   "person.merged": "Merged with another person",
   "person.address_changed": "The address was changed",
   "person.token_removed": "A store account token was taken back",
+  "person.customer_linked": "A customer ID was linked",
+  "person.customer_unlinked": "A customer ID was removed",
   "person.customer_moved": "A customer ID moved from one person to another",
   "person.mail_stopped": "They take no more event mail",
   "person.mail_allowed": "They take event mail again",

@@ -1,6 +1,6 @@
 /**
  * People: list, invite, show with plan and tokens, change, and erase. It also has the store account tokens that the app files for people, so that
- * a purchase in a store finds its person. The audit gets only a token's fingerprint. The token is in the body, where no proxy or log stores it.
+ * a purchase in a store finds its person, and the customer ids of providers. The audit gets only fingerprints of both. The token is in the body, where no proxy or log stores it.
  * The older routes with the token in their path remain.
  */
 import { type Static, Type } from "typebox";
@@ -22,6 +22,7 @@ import {
 import { timelineItem } from "../../insight/timeline/item.ts";
 import { readTimeline } from "../../insight/timeline/timeline.ts";
 import { findMailStop } from "../../platform/mail/mail-stop.ts";
+import { findSpaceFault } from "../../rules/relay/customer-space.ts";
 import { accessView, checkAccess, findAccess, viewAccess } from "../../shop/people/access-grant.ts";
 import { findBalance } from "../../shop/people/credit.ts";
 import { addressChange, changeAddressManually } from "../../shop/people/former-address.ts";
@@ -36,6 +37,12 @@ import {
   requirePerson,
   viewPerson,
 } from "../../shop/people/person.ts";
+import {
+  customerView,
+  linkCustomerManually,
+  listCustomers,
+  unlinkCustomerManually,
+} from "../../shop/people/person-customer.ts";
 import { type EraseCursor, erasePerson, eraseRows } from "../../shop/people/person-erase.ts";
 import {
   fileTokenManually,
@@ -53,7 +60,7 @@ import { listSimilarBuyers, similarBuyer } from "../../shop/selling/similar-buye
 import { subscriptionView, viewSubscription } from "../../shop/selling/subscription.ts";
 import { dryRunWithin } from "../../store/dry-run.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
-import type { Writer } from "../../store/port.ts";
+import type { Reader, Writer } from "../../store/port.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "../http/route.ts";
 
@@ -69,6 +76,8 @@ const personNow = Type.Object({
   /** The active subscription; null on the default plan. */
   subscription: orNull(subscriptionView),
   tokens: Type.Array(tokenView),
+  /** The ids by which providers know the person, newest first. */
+  customers: Type.Array(customerView),
   /** The time when the person stopped event mail; null if they receive it. */
   mailStoppedAt: timeOrNull,
   /** The id of another person with this address in the other spelling of its domain. An erasure of this person does not affect them. */
@@ -78,6 +87,13 @@ export type PersonNow = Static<typeof personNow>;
 
 const token = Type.Object({ token: tokenView });
 const body = fields({ token: Type.String({ description: "the token as the app store sends it" }) });
+const customerBody = fields({
+  space: Type.String({
+    maxLength: 63,
+    description: "the name of the receiver relay whose provider gave the id",
+  }),
+  id: Type.String({ description: "the customer's id as the provider shows it" }),
+});
 const IN_PATH = "proxies write paths to their logs, so send the token in the body";
 
 type TokenCall = Pick<EnvironmentCall, "change"> & { deps: HttpDeps };
@@ -85,6 +101,17 @@ type TokenCall = Pick<EnvironmentCall, "change"> & { deps: HttpDeps };
 /** Returns the token of a request with the function that makes its fingerprint for the audit. */
 function given({ deps }: TokenCall, personId: string, token: string) {
   return { personId, token, fingerprint: (text: string) => deps.sealer.fingerprint(text) };
+}
+
+/** Returns the customer of a request with the function that makes the fingerprint of its id. */
+function givenCustomer({ deps }: TokenCall, personId: string, customer: Static<typeof customerBody>) {
+  return { personId, ...customer, fingerprint: (text: string) => deps.sealer.fingerprint(text) };
+}
+
+/** Throws `invalid_input` for a space that no relay of the environment has. */
+async function requireKnownSpace(tx: Reader, environmentId: number, space: string): Promise<void> {
+  const fault = await findSpaceFault(tx, environmentId, space);
+  if (fault !== null) throw new Refusal("invalid_input", `\`space\`: ${fault}`);
 }
 
 async function file(tx: Writer, call: TokenCall, personId: string, token: string) {
@@ -117,7 +144,7 @@ export const personRoutes = [
   listRoute({
     path: "/persons",
     summary:
-      "Lists people with what they have now, newest first. Use q for a part of an address. Use find for an address or its start, an id or a token.",
+      "Lists people with what they have now, newest first. Use q for a part of an address. Use find for an address or its start, an id, a token or a customer ID.",
     filter: {
       q: Type.Optional(
         Type.String({
@@ -128,7 +155,7 @@ export const personRoutes = [
       email: exactText(MAX_EMAIL_CHARS, "a whole email address, without another filter"),
       find: exactText(
         MAX_EMAIL_CHARS,
-        "an address or its start, an id or a store account token, without another filter",
+        "an address or its start, an id, a store account token or a customer id, without another filter",
       ),
       status: Type.Optional(personStatus),
       access: Type.Optional(oneOf(["true", "false"])),
@@ -173,7 +200,7 @@ export const personRoutes = [
     method: "GET",
     path: "/persons/:id",
     summary:
-      "Shows one person with what they have now: access with its grants, credits, plan, store account tokens, and whether they take mail.",
+      "Shows one person with what they have now: access with its grants, credits, plan, store account tokens, customer IDs, and whether they take mail.",
     answer: personNow,
     // Each part can take long, so the handler yields the event loop between them.
     async handle({ deps, environmentId, params, nowMs }) {
@@ -192,6 +219,7 @@ export const personRoutes = [
           plan,
           subscription: subscription === null ? null : viewSubscription(subscription),
           tokens: await listTokens(tx, environmentId, personId),
+          customers: await listCustomers(tx, environmentId, personId),
           mailStoppedAt: toIsoOrNull(await findMailStop(tx, { environmentId, personId })),
         };
       });
@@ -227,7 +255,7 @@ export const personRoutes = [
     method: "POST",
     path: "/persons/:id/merge",
     summary:
-      "Moves everything of a person to another one, who gets purchases, access, credits, tokens and records; plan shows it and changes nothing.",
+      "Moves everything of a person to another one, who gets purchases, access, credits, tokens, customer IDs and records; plan shows it and changes nothing.",
     body: fields({
       into: Type.String({ description: "the other person's id, address or token" }),
       plan: Type.Optional(Type.Boolean({ description: "true: shows the merge and changes nothing" })),
@@ -329,5 +357,27 @@ export const personRoutes = [
     summary: `Does the same as POST /persons/{id}/tokens/remove, which is better: ${IN_PATH}.`,
     answer: null,
     write: (tx, call) => remove(tx, call, call.params.id, call.params.token),
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/persons/:id/customers",
+    summary:
+      "Links a provider's customer ID to a person, whose events can then name only this ID. An ID of another person moves. Linking it again changes nothing.",
+    body: customerBody,
+    answer: Type.Object({ customer: customerView, linked: Type.Boolean(), movedFrom: textOrNull }),
+    async write(tx, call) {
+      await requirePerson(tx, call.environmentId, call.params.id);
+      await requireKnownSpace(tx, call.environmentId, call.body.space);
+      return await linkCustomerManually(tx, call.change, givenCustomer(call, call.params.id, call.body));
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/persons/:id/customers/remove",
+    summary: "Removes a provider's customer ID from a person.",
+    body: customerBody,
+    answer: null,
+    write: (tx, call) =>
+      unlinkCustomerManually(tx, call.change, givenCustomer(call, call.params.id, call.body)),
   }),
 ];

@@ -29,6 +29,7 @@ import { completion } from "./line/completion.ts";
 import type { Group } from "./line/help.ts";
 import { peopleChangeAddress } from "./people/change-address.ts";
 import { peopleCredits } from "./people/credits.ts";
+import { peopleLink, peopleUnlink } from "./people/customer.ts";
 import { peopleEnd } from "./people/end.ts";
 import { peopleGrant } from "./people/grant.ts";
 import { peopleInvite } from "./people/invite.ts";
@@ -150,6 +151,8 @@ export const GROUPS: readonly Group[] = [
           peopleActivate,
           peopleAddToken,
           peopleRemoveToken,
+          peopleLink,
+          peopleUnlink,
           peopleStopMail,
           peopleAllowMail,
           emailsList,

@@ -32,6 +32,8 @@ export const AUDIT_ACTIONS = {
   "person.expunged": "The stored events, requests and mails of an erased person were deleted.",
   "person.token_filed": "A store account token was stored for a person.",
   "person.token_removed": "A store account token of a person was removed.",
+  "person.customer_linked": "A provider's customer ID was linked to a person by hand.",
+  "person.customer_unlinked": "A provider's customer ID was removed from a person.",
   "person.customer_moved": "A provider's customer ID of a person names another person now.",
   "person.mail_stopped": "A person's mails of kind event were stopped.",
   "person.mail_allowed": "A person's mails of kind event were allowed again.",

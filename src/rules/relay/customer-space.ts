@@ -34,7 +34,11 @@ export async function requireSpace(tx: Reader, environmentId: number, definition
 }
 
 /** Explains why the environment has no such space, and what to write; null: it has. Ids of a deleted relay keep their space. */
-async function findSpaceFault(tx: Reader, environmentId: number, space: string): Promise<string | null> {
+export async function findSpaceFault(
+  tx: Reader,
+  environmentId: number,
+  space: string,
+): Promise<string | null> {
   const relay = await findRelay(tx, environmentId, space);
   const fault = relay === null ? null : explainSpace(relay.definition);
   if (relay !== null && fault === null) return null;

@@ -3,12 +3,16 @@
  * person and the customer id writes the pair, and a later event without the person finds them by it. The newest arrival decides whom a pair names,
  * in whatever order events run. Source: sources, "Customers by the provider's ID".
  */
+import { type Static, Type } from "typebox";
 import { MAX_CUSTOMER_ID_CHARS } from "../../base/limit.ts";
+import { Refusal } from "../../base/refusal.ts";
+import { show, textOrNull, time } from "../../base/schema.ts";
 import { breaksOneLine } from "../../base/text.ts";
-import { writeAudit } from "../../platform/audit/audit.ts";
+import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
-import { PERSON, type PersonRow } from "./person.ts";
+import { findNewestArrival } from "./access-order.ts";
+import { PERSON, type PersonRow, requirePerson } from "./person.ts";
 import { isErasedPerson } from "./person-erase.ts";
 
 const PERSON_CUSTOMER = defineTable({
@@ -128,4 +132,110 @@ async function auditMove(tx: Writer, moved: Remembered, from: string): Promise<v
   const after = { space, event: eventId };
   await writeAudit(tx, { ...entry, target: `person:${from}`, after: { to: personId, ...after } });
   await writeAudit(tx, { ...entry, target: `person:${personId}`, after: { from, ...after } });
+}
+
+/** A customer id of a person. */
+export const customerView = Type.Object({
+  space: Type.String(),
+  id: Type.String(),
+  /** The newest event that named the person and the id; null: linked by hand. */
+  eventId: textOrNull,
+  /** The time since which the id names this person. */
+  createdAt: time,
+});
+type CustomerView = Static<typeof customerView>;
+
+function viewCustomer({ customerId: id, ...row }: PersonCustomer): CustomerView {
+  return show(customerView, { ...row, id });
+}
+
+/** Lists the customer ids of a person, newest first. */
+export async function listCustomers(
+  tx: Reader,
+  environmentId: number,
+  personId: string,
+): Promise<CustomerView[]> {
+  const rest = `WHERE person_id = $personId AND environment_id = $environmentId
+    ORDER BY created_at DESC, space, customer_id`;
+  return (await PERSON_CUSTOMER.all(tx, rest, { environmentId, personId })).map(viewCustomer);
+}
+
+interface ManualCustomer {
+  personId: string;
+  space: string;
+  id: string;
+  /** Returns the fingerprint of an id for the audit. */
+  fingerprint(id: string): string;
+}
+
+/**
+ * Links a customer id to a person through the API, the dashboard or a command, audited. An id of another person moves. `linked` is false if the
+ * person had it; `movedFrom` is the id of the other person, or null. The caller checks the space. Throws `invalid_input` and `not_found`.
+ */
+export async function linkCustomerManually(
+  tx: Writer,
+  change: Change,
+  { personId, space, id, fingerprint }: ManualCustomer,
+): Promise<{ customer: CustomerView; linked: boolean; movedFrom: string | null }> {
+  const { environmentId, by, nowMs } = change;
+  if (!isCustomerId(id))
+    throw new Refusal(
+      "invalid_input",
+      `\`id\` is not valid: use 1 to ${MAX_CUSTOMER_ID_CHARS} characters on one line, exactly as the provider shows it.`,
+    );
+  await requirePerson(tx, environmentId, personId);
+  const key = { environmentId, space, customerId: id };
+  const had = await PERSON_CUSTOMER.find(tx, key);
+  const arrival = await findNewestArrival(tx);
+  const link = { ...key, personId, arrival, eventId: null, by, nowMs };
+  const { outcome, ...other } = await rememberCustomer(tx, link);
+  const movedFrom = outcome === "moved" && "personId" in other ? other.personId : null;
+  const linked = had?.personId !== personId;
+  if (linked) {
+    const after = { space, customer: fingerprint(id) };
+    await writeAudit(tx, {
+      ...change,
+      action: "person.customer_linked",
+      target: `person:${personId}`,
+      after,
+    });
+  }
+  const row = await PERSON_CUSTOMER.require(tx, key, "The customer ID was removed by another process.");
+  return { customer: viewCustomer(row), linked, movedFrom };
+}
+
+/** Removes a customer id from a person, audited. Throws `not_found`. */
+export async function unlinkCustomerManually(
+  tx: Writer,
+  change: Change,
+  { personId, space, id, fingerprint }: ManualCustomer,
+): Promise<void> {
+  const { environmentId } = change;
+  const sql = `DELETE FROM person_customer
+    WHERE environment_id = $environmentId AND space = $space AND customer_id = $id AND person_id = $personId`;
+  if ((await tx.run(sql, { environmentId, space, id, personId })) === 0)
+    throw new Refusal(
+      "not_found",
+      "The customer ID does not belong to this person in this space, so it cannot be removed: relay people show lists the person's customer IDs.",
+    );
+  const before = { space, customer: fingerprint(id) };
+  await writeAudit(tx, {
+    ...change,
+    action: "person.customer_unlinked",
+    target: `person:${personId}`,
+    before,
+  });
+}
+
+/** Finds a person by a customer id in the space of any relay of the environment; null: none. */
+export async function findPersonByAnyCustomer(
+  tx: Reader,
+  environmentId: number,
+  customerId: string,
+): Promise<PersonRow | null> {
+  if (!isCustomerId(customerId)) return null;
+  const rest = `WHERE id = (SELECT person_id FROM person_customer WHERE environment_id = $environmentId AND customer_id = $customerId
+      AND space IN (SELECT name FROM relay WHERE environment_id = $environmentId) ORDER BY space LIMIT 1)
+    AND environment_id = $environmentId AND status <> 'erased'`;
+  return await PERSON.get(tx, rest, { environmentId, customerId });
 }

@@ -22,6 +22,7 @@ import {
   toPunycodeKey,
   viewPerson,
 } from "./person.ts";
+import { findPersonByAnyCustomer } from "./person-customer.ts";
 import { findPersonByToken } from "./person-identifier.ts";
 
 /** A person in a list, with their current access and credits. */
@@ -130,10 +131,14 @@ function readPunycode(text: string): string | null {
   return /@(?:.*\.)?xn--[^@]*$/.exec(text.trim().toLowerCase())?.[0] ?? null;
 }
 
-/** Finds a person by id, token or complete address. */
+/** Finds a person by id, token, customer id or complete address. */
 async function findNamed(tx: Reader, environmentId: number, text: string): Promise<PersonRow | null> {
   if (isId("per", text)) return await findPerson(tx, environmentId, text);
-  if (!text.includes("@")) return await findPersonByToken(tx, environmentId, text);
+  if (!text.includes("@"))
+    return (
+      (await findPersonByToken(tx, environmentId, text)) ??
+      (await findPersonByAnyCustomer(tx, environmentId, text))
+    );
   return toPunycodeKey(text) === null ? null : await findPersonByEmail(tx, environmentId, text);
 }
 

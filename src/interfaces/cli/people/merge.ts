@@ -14,7 +14,7 @@ export const peopleMerge: Command = {
   words: ["people", "merge"],
   summary: "move everything of one person to another",
   details:
-    "For a customer who is here under two addresses. Purchases, access, credits, tokens and records move in one transaction. After the merge, the first person keeps the address and the timeline and has no access. The command first shows what moves. A second merge moves what came since.",
+    "For a customer who is here under two addresses. Purchases, access, credits, tokens, customer IDs and records move in one transaction. After the merge, the first person keeps the address and the timeline and has no access. The command first shows what moves. A second merge moves what came since.",
   arguments: [
     { name: "from", help: "the person who gives everything: an address, an id, or its ending" },
     { name: "to", help: "the person who gets it: an address, an id or a token" },

@@ -124,6 +124,8 @@ interface Held {
   /** The id of another person whose address differs only in the spelling of its domain. */
   namesake: string | null;
   tokens: { token: string; createdAt: string }[];
+  /** Absent at a server of an earlier version. */
+  customers?: { space: string; id: string; eventId: string | null; createdAt: string }[];
   mailStoppedAt: string | null;
   /** The live grants. */
   access: GrantView[];
@@ -142,7 +144,9 @@ type Shown = Held & {
   goesOn: boolean;
 };
 
-type PersonAnswer = Pick<Held, "person" | "namesake" | "tokens" | "mailStoppedAt"> & { plan: string | null };
+type PersonAnswer = Pick<Held, "person" | "namesake" | "tokens" | "customers" | "mailStoppedAt"> & {
+  plan: string | null;
+};
 
 /** Shows a person by address, by id, or by the ending of an id. Refuses with `not_found`. */
 async function requestPerson(api: Api, name: string): Promise<PersonAnswer> {
@@ -160,7 +164,7 @@ function personPath(id: string): string {
 
 /** Reads each part from the route that has it. */
 async function readPerson(api: Api, name: string, limit: number): Promise<Shown> {
-  const { person, plan, namesake, tokens, mailStoppedAt } = await requestPerson(api, name);
+  const { person, plan, namesake, tokens, customers = [], mailStoppedAt } = await requestPerson(api, name);
   const { id } = person;
   const [of, most] = [personPath(id), LATELY.limit];
   const { grants } = await api.request<{ grants: Held["access"] }>("GET", `${of}/access`);
@@ -177,6 +181,7 @@ async function readPerson(api: Api, name: string, limit: number): Promise<Shown>
     person,
     namesake,
     tokens,
+    customers,
     mailStoppedAt,
     access: grants,
     ended: had.items.filter((grant) => !grant.live),
@@ -216,6 +221,7 @@ function writePerson({
   person,
   namesake,
   tokens,
+  customers = [],
   mailStoppedAt,
   access,
   plan,
@@ -245,6 +251,7 @@ function writePerson({
     ),
     ...(Object.keys(person.attributes).length === 0 ? [] : [`  attributes ${cutAttributes(person)}`]),
     ...tokens.map(({ token, createdAt }) => `  token     ${token} since ${createdAt}`),
+    ...customers.map(({ space, id, createdAt }) => `  customer  ${id} of ${space} since ${createdAt}`),
     ...(mailStoppedAt === null
       ? []
       : [
