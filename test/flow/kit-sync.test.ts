@@ -59,3 +59,30 @@ describe.each(KITS.map((kit) => [kit.sender, kit] as const))("the kit of %s", (s
     expect((await api.call(`${api.E}/relays`, { key: api.keys.dev })).json.items).toEqual([]);
   });
 });
+
+describe("GET /api/kits", () => {
+  test("lists every kit, and shows one with the seller's names as the command writes it", async () => {
+    await using api = await startApi();
+    const list = (await api.call("/api/kits?limit=3", { key: api.keys.dev })).json;
+    expect(list.items.map(({ sender }: { sender: string }) => sender)).toEqual(KITS.slice(0, 3).map(({ sender }) => sender));
+    const rest = (await api.call(`/api/kits?cursor=${list.next}`, { key: api.keys.dev })).json;
+    expect(rest.items).toHaveLength(KITS.length - 3);
+    for (const kit of KITS) {
+      const { json } = await api.call(`/api/kits/${kit.sender}?product=e-book&plan=small&plan2=large`, { key: api.keys.dev });
+      const wanted = kitDefinitions(kit, requireSender(kit.sender), { product: "e-book", plan: "small", plan2: "large" });
+      expect(json.kit.relays.map(({ definition }: { definition: object }) => definition)).toEqual(wanted.relays);
+      expect([json.kit.catalog, json.kit.docs]).toEqual([wanted.catalog, `/docs/sell-with-${kit.sender}`]);
+    }
+  });
+
+  test.each([
+    ["an unknown provider", "github", "", 404, "There is no kit for this provider"],
+    ["a name that cannot be part of a relay's name", "stripe", "?plan=Small", 400, "The name of the first plan (`plan`)"],
+    ["a name that is too long", "stripe", `?product=${"p".repeat(41)}`, 400, "product"],
+    ["an unknown field", "stripe", "?plans=a", 400, "plans"],
+  ])("refuses %s", async (_rule, sender, query, status, message) => {
+    await using api = await startApi();
+    const { status: had, json } = await api.call(`/api/kits/${sender}${query}`, { key: api.keys.dev });
+    expect([had, json.message]).toEqual([status, expect.stringContaining(message)]);
+  });
+});

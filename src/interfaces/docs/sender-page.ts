@@ -1,4 +1,6 @@
 /** Documents each known sender on its own page, from its one file. */
+import { findKit } from "../../rules/senders/kit-registry.ts";
+import { kitPage } from "../../rules/senders/kit-view.ts";
 import { SENDERS } from "../../rules/senders/registry.ts";
 import type { Sender } from "../../rules/senders/sender.ts";
 import {
@@ -53,6 +55,11 @@ function writeSender(sender: Sender): string {
     "## Start",
     writeBlock("sh relay", `relay init --from ${name}`),
     "The command writes the two files below. `relay dev` then receives events.",
+    ...(findKit(name) === null
+      ? []
+      : [
+          `To sell products and plans, start from the kit: [Sell with ${sender.title}](/docs/${kitPage(name)}).`,
+        ]),
     "## The relay",
     writeJsonBlock("relay", startDefinition(sender)),
     signsEvent(sender)

@@ -4,6 +4,7 @@
  */
 import { writeJson } from "../../../base/json.ts";
 import { findNearestName } from "../../../base/text.ts";
+import { findKit } from "../../../rules/senders/kit-registry.ts";
 import { findSender, SENDERS, searchSenders } from "../../../rules/senders/registry.ts";
 import { listSender, type SenderView, viewSender } from "../../../rules/senders/sender-view.ts";
 import { type Command, CommandFailure } from "../command.ts";
@@ -35,6 +36,10 @@ export const presets: Command = {
       if (input.on("json")) return world.say(writeJson(view, 2));
       await show(input, world, writeSender(view));
       world.tell(`\nCreate a relay from this preset: ${relay} init --from ${sender.name}`);
+      if (findKit(sender.name) !== null)
+        world.tell(
+          `Create all relays to sell with ${sender.title}: ${relay} init --from ${sender.name} --sell`,
+        );
       return;
     }
     const found = searchSenders(word);
