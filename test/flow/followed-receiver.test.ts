@@ -108,6 +108,42 @@ describe("the response to a request", () => {
     expect((await running.api("GET", "/calls?relay=pai")).body.items).toHaveLength(0);
   });
 
+  test("counts in the funnel of each relay, whichever relay takes it", async () => {
+    await saveAll(
+      [followerDefinition("paid", { when: { event_type: "paid" } }), followerDefinition("refund", { when: { event_type: "refunded" } })],
+      {
+        when: { event_type: "paid" },
+      },
+    );
+    for (const one of ["a paid", "b paid", "c refunded", "d other", "a paid"]) await running.hook("stripe", call(one[0] ?? "", one.slice(2)));
+    await save(followerDefinition("later"));
+    await running.hook("stripe", call("b", "paid"));
+    await running.drain();
+    const restart = async () => {
+      await running.clock.advance(2_000);
+      await running.restart();
+    };
+    const funnel = async (relay: string) => {
+      const { boxes, message } = (await running.api("GET", `/relays/${relay}/funnel`)).body.funnel;
+      const numbers = boxes
+        .filter(({ step }: { step: string }) => ["verified", "when", "dedupe"].includes(step))
+        .map(({ came, passed }: { came: number; passed: number }) => `${came} ${passed}`);
+      return { numbers, stops: boxes.flatMap(({ stops }: { stops: unknown[] }) => stops), message };
+    };
+    for (const wait of [async () => undefined, restart]) {
+      await wait();
+      const shown = await Promise.all(["stripe", "paid", "refund", "later"].map(funnel));
+      expect(shown.map(({ numbers }) => numbers)).toEqual([
+        ["6 6", "6 4", "4 2"],
+        ["6 6", "6 4", "4 2"],
+        ["6 6", "6 1", "1 1"],
+        ["1 1", "1 1", "1 1"],
+      ]);
+    }
+    const [stop] = (await funnel("refund")).stops as { code: string; count: number; see: unknown }[];
+    expect([stop?.code, stop?.count]).toEqual(["when", 5]);
+  });
+
   test("is a duplicate only if it is one for each relay that takes it", async () => {
     await saveAll([followerDefinition("paid")]);
     const first = await running.hook("stripe", call("a", "paid"));

@@ -552,6 +552,17 @@ CREATE INDEX owner_network_by_owner ON owner_network (owner_id, seen_at);
 
 CREATE INDEX owner_network_by_time ON owner_network (seen_at);
 
+CREATE TABLE passed_count (
+  environment_id INTEGER NOT NULL,
+  relay_name TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (environment_id, relay_name, outcome, at)
+) WITHOUT ROWID;
+
+CREATE INDEX passed_count_by_time ON passed_count (at);
+
 CREATE TABLE "past_record_watch" (
   relay_id TEXT NOT NULL REFERENCES relay (id) ON DELETE CASCADE,
   collection TEXT NOT NULL,

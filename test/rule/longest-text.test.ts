@@ -120,7 +120,7 @@ const LONGEST: readonly { what: string; holds: readonly string[]; give: () => Pr
       ...["relay.name", "relay_name.name", "collection.name", "product.name", "plan.name", "access_slug.slug", "record.collection"],
       ...["record_watch.collection", "past_record_watch.collection", "access_grant.entitlement", "subscription.plan", "effect.key"],
       ...["access_revocation.entitlement", "plan_cancellation.plan", "plan_cancellation.ref"],
-      "rejected_count.relay_name",
+      ...["rejected_count.relay_name", "passed_count.relay_name"],
       ...["audit.target", "problem.target", "synced.target", "signature_memory.relay_name", "retired_secret.relay_name"],
     ],
     give: async () => {
@@ -217,7 +217,7 @@ test.each([...LONGEST])("$what", async ({ give, comes }) => {
 
 /** Columns whose texts the service makes, all of them short: ids, hashes, fixed words, days and names of backups. */
 const OURS =
-  /[._](id|utc_day|fingerprint|state|kind|trigger|code|change)$|^environment\.name$|^writer_commit\.connection$|^apply_response\.caller$|^backup_copy\.name$/;
+  /[._](id|utc_day|fingerprint|state|kind|trigger|code|change|outcome)$|^environment\.name$|^writer_commit\.connection$|^apply_response\.caller$|^backup_copy\.name$/;
 
 const INDEXED = ON_POSTGRES
   ? `SELECT DISTINCT c.relname || '.' || a.attname AS name FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid

@@ -1,6 +1,7 @@
 /** Retention of recent requests and of rotated secrets. */
 import { expect, test } from "bun:test";
 import { DAY_MS } from "../../src/base/limit.ts";
+import { PassedTally } from "../../src/engine/event/passed-count.ts";
 import { RejectedTally } from "../../src/engine/event/rejected-count.ts";
 import { type RecentRequest, writeRecentRequests } from "../../src/engine/receiver/request.ts";
 import { writeUnknownRequests } from "../../src/engine/receiver/unknown-request.ts";
@@ -45,6 +46,17 @@ test("rejected requests are counted by the minute for four days, and by the hour
     { every_ms: 3_600_000, relay_name: "", count: 38 },
     { every_ms: 3_600_000, relay_name: "shop", count: 38 },
   ]);
+});
+
+test("requests that another relay took are counted for two days", async () => {
+  await using cared = await openMaintainedStore();
+  const nowMs = cared.clock.now();
+  const tally = new PassedTally();
+  for (const days of [1, 3])
+    tally.add({ environmentId: cared.environmentId, relayName: "shop", outcome: "ignored", at: nowMs - days * DAY_MS, count: days });
+  await cared.store.write("app", (tx) => tally.write(tx));
+  await cared.round();
+  expect(await cared.store.read((tx) => tx.all("SELECT count FROM passed_count"))).toEqual([{ count: 1 }]);
 });
 
 test("an unknown receiver name is stored for 30 days after its last request", async () => {

@@ -182,6 +182,7 @@ const TABLES: readonly (readonly [table: string, key: string, most: number])[] =
   ["retired_secret", "relay_name", SMALL],
   ["recent_request", "slot", SMALL],
   ["rejected_count", "at", SMALL],
+  ["passed_count", "at", SMALL],
   ["unknown_request", "name", SMALL],
   ["invite_count", "utc_day", SMALL],
   ["stored_bytes", "owner_id", SMALL],

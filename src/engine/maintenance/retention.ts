@@ -26,6 +26,7 @@ import type { Writer } from "../../store/port.ts";
 import { forgetClockBack } from "../../store/time-index.ts";
 import { alertDropped } from "../event/alert.ts";
 import { RELAY_NAME } from "../event/event.ts";
+import { PASSED_COUNT_MS } from "../event/passed-count.ts";
 import { REJECTED_MINUTES_MS } from "../event/rejected-count.ts";
 import { deleteUnusedActionLists } from "../event/run.ts";
 import { notifyExpiring } from "./expiring-event.ts";
@@ -122,6 +123,15 @@ export const RETENTION: Readonly<Record<string, Step>> = {
       (await deleteSome(tx, "rejected_count", COUNT_KEY, "every_ms = 3600000 AND at < $ms", hourMs)) || isMore
     );
   }),
+  "passed counts": repeated((tx, nowMs) =>
+    deleteSome(
+      tx,
+      "passed_count",
+      "environment_id, relay_name, outcome, at",
+      "at < $ms",
+      nowMs - PASSED_COUNT_MS,
+    ),
+  ),
   "previous secrets": single(deletePreviousSecrets),
   "erased addresses": single(deleteSpentErasures),
 };

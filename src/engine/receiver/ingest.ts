@@ -164,8 +164,16 @@ export class Ingestion {
       health.recordEvent(taker);
       if (taker.waiting) requestLog.recordWaiting(taker, id);
     }
+    if (followers.length > 0) this.#countPassed(readings, (one) => stored[matched.indexOf(one)]?.duplicate);
     if (once !== null) this.#uses.remember(eventId);
     return { received: true, eventId, ...taken };
+  }
+
+  /** Counts the relays that did not take a request that another one took. */
+  #countPassed(readings: readonly Reading[], isDuplicate: (reading: Reading) => boolean | undefined): void {
+    for (const reading of readings)
+      if (reading.mismatch !== null) this.#deps.requestLog.countPassed(reading.relay, "ignored");
+      else if (isDuplicate(reading)) this.#deps.requestLog.countPassed(reading.relay, "duplicate");
   }
 
   /** Returns when the first use of a signature with the same body was stored. Returns null if its event, and so the keys of its time, are gone. */

@@ -14,6 +14,7 @@ import type { CallNotice, UnknownReceiverNotice } from "../../platform/audit/not
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { Store } from "../../store/port.ts";
+import { PassedTally } from "../event/passed-count.ts";
 import { RejectedTally } from "../event/rejected-count.ts";
 import type { LostEvent } from "./lost-event.ts";
 import { RejectionLedger, writeRejections } from "./rejected-delivery.ts";
@@ -90,6 +91,7 @@ export class RequestLog {
   readonly #kinds = new Map<string, Kind>();
   readonly #ledger = new RejectionLedger();
   readonly #rejected = new RejectedTally();
+  readonly #passed = new PassedTally();
   /** The last waiting event and the number of requests, by relay. */
   readonly #waiting = new Map<string, { relay: LiveRelay; eventId: string; calls: number }>();
 
@@ -105,6 +107,12 @@ export class RequestLog {
     const call = this.#callOf(relay, noted);
     this.#keep(call);
     this.#tally(relay, call, usual);
+  }
+
+  /** Counts a request that the relay did not take, while another relay of the receiver took it. The log has only requests that none took. */
+  countPassed({ environmentId, name: relayName }: LiveRelay, outcome: "ignored" | "duplicate"): void {
+    this.#passed.add({ environmentId, relayName, outcome, at: this.#deps.clock.now(), count: 1 });
+    this.#behind.arm();
   }
 
   /** Reports an event that waits for a paused relay or a held environment. It is in the list of events, so it is not logged. */
@@ -250,9 +258,11 @@ export class RequestLog {
     this.#folds.prune(this.#deps.clock.now());
     const noted = this.#noted;
     const unknown = this.#unknown;
-    if (noted.size === 0 && unknown.size === 0 && this.#ledger.isEmpty && this.#rejected.isEmpty) return;
+    const tallies = [this.#ledger, this.#rejected, this.#passed];
+    if (noted.size === 0 && unknown.size === 0 && tallies.every(({ isEmpty }) => isEmpty)) return;
     const losses = this.#ledger.take();
     const rejected = this.#rejected.take();
+    const passed = this.#passed.take();
     for (const calls of noted.values()) detach(calls);
     this.#noted = new Map();
     this.#unknown = new Map();
@@ -276,6 +286,7 @@ export class RequestLog {
         await writeUnknownRequests(tx, found.unknown);
         await writeRejections(tx, losses);
         await rejected.write(tx);
+        await passed.write(tx);
         return seqs;
       });
       for (const [at, { calls }] of written.entries())
@@ -284,6 +295,7 @@ export class RequestLog {
     } catch (error) {
       this.#ledger.restore(losses);
       this.#rejected.restore(rejected);
+      this.#passed.restore(passed);
       for (const [environmentId, calls] of noted) {
         const later = this.#noted.get(environmentId) ?? [];
         this.#noted.set(environmentId, [...calls, ...later].slice(-MAX_RECENT_CALLS));

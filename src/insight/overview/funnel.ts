@@ -8,6 +8,7 @@ import { type Clock, toIso, toIsoOrNull } from "../../base/clock.ts";
 import { DAY_MS } from "../../base/limit.ts";
 import { oneOf, orNull, textOrNull, time } from "../../base/schema.ts";
 import { findNameKey } from "../../engine/event/list.ts";
+import { sumPassed } from "../../engine/event/passed-count.ts";
 import { findKnownSince } from "../../engine/receiver/request.ts";
 import { bindAction, findAction } from "../../rules/action/registry.ts";
 import type { RelayRow } from "../../rules/relay/relay.ts";
@@ -101,33 +102,58 @@ interface CallStop {
   code: string;
   count: number;
   cause: string;
+  /** True if the request log has some of them. */
+  isLogged: boolean;
 }
 
 /**
  * Counts the requests that became no event by what stopped them, and finds since when the log has entries. The requests of a follower are its
- * source's. The log has only those that no relay took.
+ * source's. The log has those that no relay took. If relays follow a receiver, those that another relay took are counted too.
  */
 async function readCalls(tx: Reader, environmentId: number, { name, sourceName }: RelayRow, sinceMs: number) {
-  const stops =
+  const logged =
     sourceName === null
-      ? await tx.all<CallStop & { at: number }>(CALLS, { environmentId, relay: name, sinceMs })
+      ? await tx.all<Omit<CallStop, "isLogged">>(CALLS, { environmentId, relay: name, sinceMs })
       : await readFollowerCalls(tx, { environmentId, source: sourceName, follower: name, sinceMs });
+  const stops: CallStop[] = logged.map((one) => ({ ...one, isLogged: true }));
+  const passed = await sumPassed(tx, { environmentId, relay: name, sinceMs });
+  for (const { outcome, code, cause } of PASSED) {
+    const known = stops.find((one) => one.outcome === outcome && one.code === code);
+    if (known !== undefined) known.count += passed[outcome];
+    else if (passed[outcome] > 0)
+      stops.push({ outcome, code, count: passed[outcome], cause, isLogged: false });
+  }
+  stops.sort((one, other) => other.count - one.count);
   return { stops, keptSince: toIsoOrNull(await findKnownSince(tx, environmentId, sinceMs)) };
 }
 
 async function readFollowerCalls(
   tx: Reader,
   asked: { environmentId: number; source: string; follower: string; sinceMs: number },
-): Promise<CallStop[]> {
-  const rows = await tx.all<Omit<CallStop, "code">>(FOLLOWER_CALLS, asked);
-  const stops = new Map<string, CallStop>();
+): Promise<Omit<CallStop, "isLogged">[]> {
+  const rows = await tx.all<Pick<CallStop, "outcome" | "count" | "cause">>(FOLLOWER_CALLS, asked);
+  const stops = new Map<string, Omit<CallStop, "isLogged">>();
   for (const { outcome, count, cause } of rows) {
     const earlier = stops.get(outcome)?.count ?? 0;
     const code = outcome === "ignored" ? "when" : "duplicate";
     stops.set(outcome, { outcome, code, count: earlier + count, cause });
   }
-  return [...stops.values()].toSorted((one, other) => other.count - one.count);
+  return [...stops.values()];
 }
+
+/** The requests that another relay of the receiver took. */
+const PASSED = [
+  {
+    outcome: "ignored",
+    code: "when",
+    cause: "its when does not match, and another relay of the same receiver takes these requests",
+  },
+  {
+    outcome: "duplicate",
+    code: "duplicate",
+    cause: "it received these events before, and another relay did not",
+  },
+] as const;
 
 /** The last row of an outcome has the newest cause. */
 const FOLLOWER_CALLS = `SELECT follower.value ->> '$.outcome' AS outcome, recent_request.count AS count, follower.value ->> '$.cause' AS cause
@@ -146,11 +172,11 @@ function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }
   const of = (outcome: CallStop["outcome"]): StopView[] =>
     stops
       .filter((one) => one.outcome === outcome)
-      .map(({ code, count, cause }) => ({
+      .map(({ code, count, cause, isLogged }) => ({
         code,
         count,
         message: cause,
-        see: { room: "calls", query: { relay: relay.name, outcome } },
+        see: isLogged ? { room: "calls", query: { relay: relay.name, outcome } } : null,
       }));
   const boxes: BoxView[] = [];
   let came = events + stops.reduce((sum, { count }) => sum + count, 0);
