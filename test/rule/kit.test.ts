@@ -123,6 +123,27 @@ describe.each(KITS.map((kit) => [kit.sender, kit] as const))("the kit of %s", (_
   });
 });
 
+describe("the lives of the kits", () => {
+  const ALL = ["purchase", "delayed-payment", "refund", "dispute", "subscription-life"];
+  test.each([
+    ["chargebee", ["refund", "dispute"], "The event of a refund or a dispute does not say whether all the money went back"],
+    ["gumroad", ["delayed-payment"], ""],
+    ["lemon-squeezy", ["dispute"], "Lemon Squeezy sends no event about a dispute"],
+    ["paddle", [], ""],
+    ["polar", ["dispute"], "Polar sends no event about a dispute"],
+    ["revenuecat", ["delayed-payment", "dispute"], "A store sends no event about a dispute"],
+    ["shopify", ["subscription-life"], "so this kit sells no plans"],
+    ["stripe", [], ""],
+  ])("%s plays all but %o", (sender, missing, cannot) => {
+    const kit = KITS.find((one) => one.sender === sender) as Kit;
+    const names = kit.lives.map(({ name }) => name);
+    expect(ALL.filter((name) => !names.includes(name))).toEqual(missing);
+    expect(kit.cannot.join(" ")).toContain(cannot);
+  });
+
+  test("are listed for every kit", () => expect(KITS).toHaveLength(8));
+});
+
 describe("the names of a kit", () => {
   const [kit] = KITS as readonly [Kit];
   test.each([

@@ -52,6 +52,7 @@ function writeKit(kit: Kit, sender: Sender): string {
     "## From an account to paid access",
     `Write the kit into a folder, with your own names for the product${plans ? " and the plans" : ""}:`,
     writeBlock("sh relay", [`relay ${words.join(" ")}`, "relay validate", "relay dev"].join("\n")),
+    ...tryIt(kit),
     `The command writes one file for each relay and \`service/catalog.json\`. Then set up ${title}:`,
     kitSteps(kit, sender, KIT_NAMES)
       .map((step, index) => `${index + 1}. ${step}`)
@@ -78,6 +79,20 @@ function writeKit(kit: Kit, sender: Sender): string {
     "## Move from another billing helper",
     moveSteps(plans),
   ].join("\n\n");
+}
+
+/** Shows a sample purchase in local development, if an event of the kit can create the customer. */
+function tryIt({ sender, relays, token }: Kit): string[] {
+  if (token !== undefined) return [];
+  const learns = relays.find(({ name, map }) => name === "customer" && Object.hasOwn(map, "person_email"));
+  const purchase = relays.find(({ name }) => name === "purchase");
+  const needsCustomer = purchase?.customer !== undefined && learns !== undefined;
+  const sent = [...(needsCustomer ? [`relay send ${sender}-customer`] : []), `relay send ${sender}-purchase`];
+  return [
+    "Leave this terminal open. In another one, send a sample purchase, signed as the provider signs:",
+    writeBlock("sh relay", [...sent, "relay people show ada@example.com"].join("\n")),
+    writeBlock("text output", `ada@example.com …\n… access … ${KIT_NAMES.product} since …`),
+  ];
 }
 
 function describeRelays(kit: Kit, sender: Sender): string[][] {
