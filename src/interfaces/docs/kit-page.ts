@@ -77,7 +77,7 @@ function writeKit(kit: Kit, sender: Sender): string {
         ]
       : []),
     "## Move from another billing helper",
-    moveSteps(plans),
+    moveSteps(kit, plans),
   ].join("\n\n");
 }
 
@@ -109,9 +109,15 @@ function describeOutcome({ access, plan, credits }: LifeOutcome, plans: boolean)
   return [held === "" ? "none" : held, ...(plans ? [`\`${fill(plan)}\``] : []), String(credits)];
 }
 
-function moveSteps(plans: boolean): string {
+function moveSteps({ sender, relays }: Kit, plans: boolean): string {
+  const needsLink = relays.some(({ customer }) => customer !== undefined);
   const steps = [
     "Keep the old webhook, and register the new endpoint next to it. Both get each event.",
+    ...(needsLink
+      ? [
+          `Link the id of each earlier customer: \`relay people link ada@example.com --customers ${sender} cus_123\`. Create a missing person with \`relay people invite\` first.`,
+        ]
+      : []),
     ...(plans
       ? [
           "Grant each subscriber their plan until their next renewal: `relay people grant ada@example.com basic --until 35d`. The renewal's event then gives the plan, and the manual grant ends by itself.",
