@@ -279,7 +279,7 @@ test("a schedule's funnel begins with its ticks", async () => {
   const { boxes } = await funnel();
   expect(boxes.map(({ title, came }: { title: string; came: number }) => `${title} ${came}`)).toEqual([
     "Ticks 1",
-    "Taken up 1",
+    "Started 1",
     "Write a record: orders 1",
   ]);
 });

@@ -55,6 +55,7 @@ const FLOWS: readonly string[] = [
   "relay-case",
   "followed-receiver",
   "kit-lives",
+  "kit-save",
   "kit-sync",
   "customer",
   "customer-link",

@@ -194,6 +194,7 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET /api/senders/:name": get("/api/senders/stripe"),
   "GET /api/kits": get("/api/kits?limit=200"),
   "GET /api/kits/:sender": get("/api/kits/lemon-squeezy"),
+  "POST {E}/kits/:sender": send("POST", `${E}/kits/stripe`, { plan: "kit-basic", plan2: "kit-pro" }, no(409, { product: "other" })),
   "GET {E}/events": list(
     "/events",
     "relay=wide",

@@ -22,6 +22,7 @@ import { DefinitionEditor } from "../editor/definition-editor.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
 import { childOf, type JsonNode, readTree } from "../editor/json-tree.ts";
+import { KitMade, type MadeKit } from "./kit-choice.ts";
 import { RelayMade } from "./relay-created.ts";
 import { senderPath } from "./sender-choice.ts";
 import { MadeFromSender, SecretHint } from "./sender-hint.ts";
@@ -37,6 +38,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
   const [error, setError] = useState<string | null>(null);
   const [isSaving, setSaving] = useState(false);
   const [saved, setSaved] = useState<SavedRelay | null>(null);
+  const [madeKit, setMadeKit] = useState<MadeKit | null>(null);
   const from = query.get("from") ?? "";
   const template = templates.find(({ name }) => name === from);
   const sender = query.get("sender") ?? "";
@@ -53,7 +55,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
   const take = (next: string): void => {
     const before = draft?.text;
     write(next);
-    setQuery({ step: "write" });
+    setQuery({ step: "write", sell: "" });
     if (before !== undefined && before !== next)
       tellDone("The template replaced your text.", async () => write(before));
   };
@@ -76,15 +78,19 @@ export function NewRelayPage({ place, query }: PageProps): View {
     setSaving(false);
   };
 
+  if (madeKit !== null) return html`<${KitMade} place=${place} made=${madeKit} />`;
   if (saved !== null && sender !== "")
     return html`<${MadeFromSender} place=${place} saved=${saved} name=${sender} />`;
   if (saved !== null)
     return html`<${RelayMade} place=${place} saved=${saved} steps=${template?.steps ?? []} />`;
   const head = html`<${PageHead} title="New relay" back="Relays" backTo=${pagePath(place, "relays")} />`;
-  if (draft === null || query.get("step") === "template")
+  const kit = query.get("sell") ?? "";
+  if (draft === null || kit !== "" || query.get("step") === "template")
     return html`${head}
-      ${draft !== null && html`<${Notice} kind="info">You have an unsaved draft <${Ago} at=${draft.at} />. <button type="button" class="link" onClick=${() => setQuery({ step: "write" })}>Continue the draft</button><//>`}
-      <${TemplateChoice} templates=${templates} chosen=${template} sender=${sender} onChoose=${(name: string) => setQuery({ from: name, sender: "" })} onChooseSender=${(name: string) => setQuery({ sender: name, from: "" })} onTake=${take} />`;
+      ${draft !== null && html`<${Notice} kind="info">You have an unsaved draft <${Ago} at=${draft.at} />. <button type="button" class="link" onClick=${() => setQuery({ step: "write", sell: "" })}>Continue the draft</button><//>`}
+      <${TemplateChoice} place=${place} templates=${templates} chosen=${template} sender=${sender} kit=${kit} onTake=${take}
+        onChoose=${(name: string) => setQuery({ from: name, sender: "", sell: "" })} onChooseSender=${(name: string) => setQuery({ sender: name, from: "", sell: "" })}
+        onChooseKit=${(name: string) => setQuery({ sell: name, from: "", sender: "" })} onMadeKit=${setMadeKit} />`;
   const root = readTree(text);
   return html`${head}
     <div class="stack narrow-page">

@@ -4,9 +4,11 @@ import type { SenderLine } from "../../src/rules/senders/sender-view.ts";
 import type { Page } from "../base/answer.ts";
 import { writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
+import type { Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { SearchBox } from "../component/search-box.ts";
 import { Sentence } from "../component/sentence.ts";
+import { KitPreview, type MadeKit, useKits } from "./kit-choice.ts";
 import { EXAMPLES } from "./relay-example.ts";
 import { sayAction } from "./relay-words.ts";
 import { SenderPreview, useSenders } from "./sender-choice.ts";
@@ -37,32 +39,48 @@ export function useTemplates(): readonly Template[] {
 }
 
 export function TemplateChoice({
+  place,
   templates,
   chosen,
   sender,
+  kit,
   onChoose,
   onChooseSender,
+  onChooseKit,
+  onMadeKit,
   onTake,
 }: {
+  place: Place;
   templates: readonly Template[];
   chosen: Template | undefined;
   /** Name of the sender in the preview; "" for a template. */
   sender: string;
+  /** Provider of the kit in the preview; "" for another start. */
+  kit: string;
   onChoose: (name: string) => void;
   onChooseSender: (name: string) => void;
+  onChooseKit: (sender: string) => void;
+  onMadeKit: (made: MadeKit) => void;
   onTake: (text: string) => void;
 }): View {
   const senders = useSenders();
+  const kits = useKits();
   const [wanted, setWanted] = useState("");
   const isWanted = ({ title, summary }: Pick<SenderLine, "title" | "summary">): boolean =>
     `${title} ${summary}`.toLowerCase().includes(wanted.trim().toLowerCase());
-  const shown = sender === "" ? (chosen ?? templates[0]) : undefined;
+  const shown = sender === "" && kit === "" ? (chosen ?? templates[0]) : undefined;
   const offered = templates.filter(isWanted);
   const known = senders.filter(isWanted);
+  const selling = kits.filter(({ title }) => isWanted({ title: `Sell with ${title}`, summary: "" }));
   return html`<div class="templates">
     <div class="template-find">
       <${SearchBox} value="" label="Search senders and templates" onValue=${setWanted} />
       <div class="template-list" role="group" aria-label="Start from">
+        ${selling.map(
+          ({ sender: provider, title, sellsPlans }) =>
+            html`<button key=${`kit ${provider}`} type="button" class="template" aria-pressed=${kit === provider} onClick=${() => onChooseKit(provider)}>
+            <b>Sell with ${title}</b><span>All relays for ${sellsPlans ? "purchases, subscriptions and refunds" : "purchases and refunds"}, with their catalog.</span></button>`,
+        )}
         ${offered.map(
           ({ name, title, summary }) =>
             html`<button key=${name} type="button" class="template" aria-pressed=${shown?.name === name} onClick=${() => onChoose(name)}>
@@ -78,7 +96,7 @@ export function TemplateChoice({
         ${known.length === 0 && senders.length > 0 && html`<p class="quiet">No sender has this name. Start from an empty definition or from a similar sender.</p>`}
       </div>
     </div>
-    ${sender !== "" ? html`<${SenderPreview} key=${sender} name=${sender} onTake=${onTake} />` : shown !== undefined && html`<${Preview} template=${shown} onTake=${onTake} />`}
+    ${kit !== "" ? html`<${KitPreview} key=${kit} place=${place} sender=${kit} onMade=${onMadeKit} />` : sender !== "" ? html`<${SenderPreview} key=${sender} name=${sender} onTake=${onTake} />` : shown !== undefined && html`<${Preview} template=${shown} onTake=${onTake} />`}
   </div>`;
 }
 

@@ -34,7 +34,7 @@ export function SellingSteps({
     {
       title: "Create the relay",
       done: uses.some(({ action }) => action === "fulfil_product"),
-      how: html`<p><a href=${pagePath(place, "relays", "new") + writeQuery({ from: PAID })}>Create a relay</a> that your provider’s webhook sends each payment to. Its action is <code>fulfil_product</code> with the product, and the payment’s id as <code>ref</code>.</p>`,
+      how: html`<p><a href=${pagePath(place, "relays", "new") + writeQuery({ step: "template" })}>Choose “Sell with …”</a> for all relays of your provider, or <a href=${pagePath(place, "relays", "new") + writeQuery({ from: PAID })}>create a relay</a> that your provider’s webhook sends each payment to. Its action is <code>fulfil_product</code> with the product, and the payment’s id as <code>ref</code>.</p>`,
     },
     {
       title: "Sell the product through the relay",

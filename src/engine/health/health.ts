@@ -187,13 +187,11 @@ export class Health {
       return;
     }
     const known = this.#currentHealth(relay);
-    if (code !== "customer_unknown") {
-      if (!known.stored.found) {
-        known.stored.found = true;
-        this.markChanged(known);
-      }
-      this.endStreak(relay, "relay_nobody");
+    if (!known.stored.found) {
+      known.stored.found = true;
+      this.markChanged(known);
     }
+    this.endStreak(relay, "relay_nobody");
     if (outcome === "ok") this.endStreak(relay, "relay_failing");
     else {
       this.#extendStreak(relay, "relay_failing", why, dead);

@@ -9,7 +9,7 @@ import type { Environment } from "../../platform/account/environment.ts";
 import { findRelay, type RelayRow } from "../../rules/relay/relay.ts";
 import { listMissing, makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
 import { findSecretIssuer, secretNeedOf } from "../../rules/relay/relay-secret.ts";
-import { sourceNameOf, withScheme } from "../../rules/relay/source.ts";
+import { listFollowers, sourceNameOf, withScheme } from "../../rules/relay/source.ts";
 import type { Sender } from "../../rules/senders/sender.ts";
 import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
 import type { Reader, Store } from "../../store/port.ts";
@@ -23,6 +23,8 @@ const STEPS = [
   "verified",
   "occurred",
   "done",
+  "purchase",
+  "refund",
 ] as const;
 
 const checklistStep = Type.Object({
@@ -97,6 +99,7 @@ export async function showChecklist(
         ? `No event is done yet. See why with relay events list --relay ${relay.name}.`
         : "Relay runs the actions of the first event. A test event does not count.",
     } as const,
+    ...(await listSaleSteps(store, environment, relay, sender)),
   ].map((step): Step => ({ ...step, todo: step.done ? null : step.todo }));
   const open = steps.filter(({ done }) => !done);
   return {
@@ -126,7 +129,6 @@ async function readFacts(
   const page = { limit: MAX_DONE, after: null };
   const newest = await readEvents(store, environmentId, filter, page);
   const dones = await readEvents(store, environmentId, { ...filter, state: "done" }, page);
-  const isReal = ({ cameBy }: { cameBy?: string | null }): boolean => cameBy !== "test";
   const setAt = (verifying.secretKind === "processor" ? processorSecretSetAt : verifying.secretSetAt) ?? 0;
   const { acceptedAt, refusedAt, logged, passed, rejection } = await store.read((tx) =>
     readRequests(tx, verifying, setAt),
@@ -262,6 +264,61 @@ function listReceiverSteps(context: StepContext): Step[] {
           : `No request has verified yet. The last one was rejected because ${endSentence(facts.rejectedBecause)} See the rejected requests with relay requests list --relay ${relay.name}.`,
     },
   ];
+}
+
+/** The steps of a source whose followers sell, each with the actions that tick it. */
+const SALES = [
+  {
+    step: "purchase",
+    title: "The first test purchase is done",
+    actions: ["fulfil_product", "grant_plan"],
+    how: "Buy once in the test mode of",
+  },
+  {
+    step: "refund",
+    title: "The first refund is done",
+    actions: ["refund_product"],
+    how: "Refund that purchase at",
+  },
+] as const;
+
+/** Lists the steps that try a sale. A step is done once one of its followers has a done event that no test made. */
+async function listSaleSteps(
+  store: Store,
+  { id: environmentId }: Environment,
+  relay: RelayRow,
+  sender: Sender | null,
+): Promise<Step[]> {
+  const followers = await store.read((tx) => listFollowers(tx, environmentId, relay.name));
+  const steps: Step[] = [];
+  for (const { step, title, actions, how } of SALES) {
+    const names = followers
+      .filter(({ definition }) => definition.actions.some(({ type }) => actions.some((one) => one === type)))
+      .map(({ name }) => name);
+    if (names.length === 0) continue;
+    let done = false;
+    for (const name of names) done ||= await hasDoneEvent(store, environmentId, name, relay.createdAt);
+    const who = names.length === 1 ? String(names) : `One of ${names.join(", ")}`;
+    const todo = `${how} ${sender?.title ?? "the provider"}. ${who} then has a done event. A test event does not count.`;
+    steps.push({ step, title, done, todo });
+  }
+  return steps;
+}
+
+/** Reports whether one of the newest done events since then was not a test. */
+async function hasDoneEvent(
+  store: Store,
+  environmentId: number,
+  relay: string,
+  sinceMs: number,
+): Promise<boolean> {
+  const page = { limit: MAX_DONE, after: null };
+  const { items } = await readEvents(store, environmentId, { relay, sinceMs, state: "done" }, page);
+  return items.some(isReal);
+}
+
+function isReal({ cameBy }: { cameBy?: string | null }): boolean {
+  return cameBy !== "test";
 }
 
 function endSentence(text: string): string {

@@ -214,7 +214,7 @@ function boxesOfEvents(relay: RelayRow, events: EventEnds, since: string): BoxVi
   };
   add(
     "person",
-    canHavePerson(relay.definition.trigger) ? "Person found" : "Taken up",
+    canHavePerson(relay.definition.trigger) ? "Person found" : "Started",
     null,
     BEFORE_ACTIONS,
     events.waiting,

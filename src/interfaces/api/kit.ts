@@ -1,10 +1,16 @@
-/** Selling kits: the providers that have one, and the relays and the catalog of one kit with the seller's names. */
-import { Type } from "typebox";
+/** Selling kits: the providers that have one, the relays and the catalog of one kit with the seller's names, and the save of a kit. */
+import { type Static, Type } from "typebox";
+import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { makePage, readPageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { fields, pageOf, pageQuery } from "../../base/schema.ts";
+import { fields, pageOf, pageQuery, savedFile, warningView } from "../../base/schema.ts";
+import { saveNew } from "../../operator/sync/plan-apply.ts";
+import { appliedView } from "../../operator/sync/plan-view.ts";
 import { kitLine, kitView, listKit, viewKit } from "../../rules/senders/kit-view.ts";
-import { openRoute } from "../http/route.ts";
+import { findDefaultPlan } from "../../shop/selling/plan.ts";
+import { environmentRoute, openRoute } from "../http/route.ts";
+import { relayContext } from "./relay-context.ts";
+import { readSent } from "./sync.ts";
 
 /** The kits load at the first request. */
 const readKits = async () => ({
@@ -15,6 +21,38 @@ const readKits = async () => ({
 
 const kitName = (what: string) =>
   Type.Optional(Type.String({ maxLength: 40, description: `the name of ${what} in the catalog` }));
+
+const kitNames = {
+  product: kitName("the product; course if absent"),
+  plan: kitName("the first plan; basic if absent"),
+  plan2: kitName("the second plan; pro if absent"),
+};
+
+const savedKit = Type.Object({
+  source: Type.String({ description: "the relay that has the receiver URL and the secret" }),
+  relays: Type.Array(Type.String(), { description: "the kit's relays, the source first" }),
+  changes: Type.Integer({ description: "how many relays and catalog items were created" }),
+  secrets: appliedView.properties.secrets,
+  warnings: Type.Array(warningView),
+  ...savedFile,
+});
+export type SavedKit = Static<typeof savedKit>;
+
+/** Finds a kit with the seller's names. Throws `not_found` for a provider without one, and `invalid_input` for a name. */
+async function requireKit(name: string, names: { product?: string; plan?: string; plan2?: string }) {
+  const { findKit, KIT_NAMES, requireSender } = await readKits();
+  const kit = findKit(name);
+  if (kit === null)
+    throw new Refusal("not_found", "There is no kit for this provider: GET /api/kits lists the kits.");
+  return viewKit(kit, requireSender(kit.sender), { ...KIT_NAMES, ...names });
+}
+
+/** Leaves out the kit's default plan, because an environment has one default plan. */
+function withoutDefaultPlan(catalog: JsonObject): JsonObject {
+  const plans = Object.entries(isJsonObject(catalog.plans) ? catalog.plans : {});
+  const others = plans.filter(([, plan]) => !isJsonObject(plan) || plan.default !== true);
+  return { ...catalog, plans: Object.fromEntries(others) };
+}
 
 export const kitRoutes = [
   openRoute({
@@ -40,18 +78,43 @@ export const kitRoutes = [
     path: "/api/kits/:sender",
     summary:
       "Shows a selling kit with the seller's names: its relays, its catalog, the steps at the provider.",
-    query: fields({
-      product: kitName("the product; course if absent"),
-      plan: kitName("the first plan; basic if absent"),
-      plan2: kitName("the second plan; pro if absent"),
-    }),
+    query: fields(kitNames),
     answer: Type.Object({ kit: kitView }),
     async handle({ params, query }) {
-      const { findKit, KIT_NAMES, requireSender } = await readKits();
-      const kit = findKit(params.sender);
-      if (kit === null)
-        throw new Refusal("not_found", "There is no kit for this provider: GET /api/kits lists the kits.");
-      return { kit: viewKit(kit, requireSender(kit.sender), { ...KIT_NAMES, ...query }) };
+      return { kit: await requireKit(params.sender, query) };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/kits/:sender",
+    saves: "catalog",
+    summary:
+      "Saves the relays and the catalog of a selling kit in one transaction, except in production. Only this response has new secrets.",
+    body: fields(kitNames),
+    answer: savedKit,
+    status: 201,
+    async handle(call) {
+      const { deps, environment, environmentId, origin, params, body, nowMs } = call;
+      if (environment.name === "production")
+        throw new Refusal(
+          "approval_needed",
+          "Production accepts no complete kit without an owner's approval: save it in development, try it there, then promote it with relay promote.",
+        );
+      const kit = await requireKit(params.sender, body);
+      const relays = kit.relays.map(({ definition }) => definition);
+      const hasDefault = (await deps.store.read((tx) => findDefaultPlan(tx, environmentId))) !== null;
+      const catalog = hasDefault ? withoutDefaultPlan(kit.catalog) : kit.catalog;
+      const { files, warnings } = await readSent({ relays, catalog }, false, nowMs);
+      const cap = deps.syncCap.makeCap(environment, nowMs);
+      const saved = await deps.store.write(origin, (tx) => saveNew(tx, relayContext(call), files, cap));
+      const ofEntries = saved.entries.flatMap((entry) => entry.warnings);
+      return {
+        source: kit.sender,
+        relays: relays.map(({ name }) => String(name)),
+        changes: saved.changes,
+        secrets: saved.secrets,
+        warnings: [...warnings, ...ofEntries, ...saved.warnings],
+      };
     },
   }),
 ];

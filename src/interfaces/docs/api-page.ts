@@ -87,7 +87,6 @@ const RESOURCES: Readonly<Record<string, string>> = {
 const SERVER_RESOURCES: Readonly<Record<string, string>> = {
   "relay-templates": "relays",
   senders: "relays",
-  kits: "relays",
   approvals: "sync",
   overview: "watch",
   key: "settings",

@@ -32,7 +32,6 @@ import {
   checkAlertMail,
   checkBackups,
   checkBaseUrl,
-  checkCustomers,
   checkDisk,
   checkLog,
   checkPeople,
@@ -60,7 +59,6 @@ const ROW_CHECKS: readonly RowCheck[] = [
   checkSenderDomain,
   checkAlertMail,
   checkPeople,
-  checkCustomers,
 ];
 
 /** Returns every finding, in the order for a person. */

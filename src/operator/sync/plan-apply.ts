@@ -118,6 +118,33 @@ export async function saveCatalog(
   return { changes, warnings: [...entries.flatMap((entry) => entry.warnings), ...warnings] };
 }
 
+/** A save in the dashboard. A sync asks before it replaces the item. */
+const FROM_DASHBOARD = { kind: "dashboard", synced: false } as const;
+
+/**
+ * Saves new relays and catalog items in one transaction. An item that exists with the same content stays. Throws `name_taken` for the first one that
+ * exists with other content, `sync_capped`, or what the first rejected save throws.
+ */
+export async function saveNew(
+  tx: Writer,
+  context: UpdateContext,
+  files: Files,
+  cap: ChangeCap,
+): Promise<PlanResult> {
+  const plan = await readPlan(tx, context.environment.id, files);
+  for (const { kind, name, state, after } of plan.entries) {
+    if (after === null || state === "created" || state === "unchanged") continue;
+    throw new Refusal(
+      "name_taken",
+      `The ${kind} ${name} exists with other content, so nothing was saved: choose other names, or rename or delete what exists.`,
+    );
+  }
+  const carrier = new PlanApplier(tx, context, files, plan, false, false, FROM_DASHBOARD);
+  await cap.take(tx, carrier.changes);
+  await carrier.apply();
+  return carrier.toResult();
+}
+
 class PlanApplier {
   readonly changes: number;
   readonly #tx: Writer;
@@ -127,6 +154,7 @@ class PlanApplier {
   readonly #replacesEdited: boolean;
   /** True if a rejection is recorded and the rest is tried. */
   readonly #isDryRun: boolean;
+  readonly #origin: typeof FROM_SYNC | typeof FROM_DASHBOARD;
   readonly #entries = new Map<string, Entry>();
   readonly #relays: ReadonlyMap<string, Checked>;
   readonly #refusals = new Map<string, Refusal>();
@@ -143,6 +171,7 @@ class PlanApplier {
     plan: Plan,
     replacesEdited: boolean,
     tries: boolean,
+    origin: typeof FROM_SYNC | typeof FROM_DASHBOARD = FROM_SYNC,
   ) {
     this.#tx = tx;
     this.#context = context;
@@ -150,6 +179,7 @@ class PlanApplier {
     this.#plan = plan;
     this.#replacesEdited = replacesEdited;
     this.#isDryRun = tries;
+    this.#origin = origin;
     this.#relays = new Map(files.relays.map((checked) => [checked.definition.name, checked]));
     for (const entry of plan.entries) this.#entries.set(syncTarget(entry), entry);
     for (const { name, message } of files.source?.invalidRelays ?? [])
@@ -339,7 +369,7 @@ class PlanApplier {
     const promotedFrom = this.#files.source?.environment;
     const { commit } = this.#files;
     const origin = {
-      ...FROM_SYNC,
+      ...this.#origin,
       ...(promotedFrom === undefined ? {} : { promotedFrom }),
       ...(commit === null ? {} : { commit }),
     };

@@ -14,7 +14,7 @@ const line = {
 };
 
 export const kitLine = Type.Object(line);
-type KitLine = Static<typeof kitLine>;
+export type KitLine = Static<typeof kitLine>;
 
 export const kitView = Type.Object({
   ...line,
@@ -46,7 +46,7 @@ export const kitView = Type.Object({
     { description: "the lives that the tests play, with what the customer has after each step" },
   ),
 });
-type KitView = Static<typeof kitView>;
+export type KitView = Static<typeof kitView>;
 
 export function listKit({ sender, cannot, ...kit }: Kit, { title }: Sender): KitLine {
   return {
