@@ -21,7 +21,7 @@ test("a customer who paid and got nothing: from the address to the cause and the
   await page.getByRole("link", { name: "People" }).waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("p");
-  await page.getByRole("searchbox", { name: "Address, id or store token" }).fill("carol@");
+  await page.getByRole("searchbox", { name: "Address, id, store token or customer ID" }).fill("carol@");
   await page.getByRole("link", { name: CAROL }).click();
   await page.getByRole("heading", { name: CAROL }).waitFor();
   const wrong = page.getByRole("region", { name: "Failed events" });

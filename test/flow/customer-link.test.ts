@@ -114,10 +114,15 @@ test("a link by hand is after each event that arrived, and before the next one",
   expect([await customersOf(ada), await customersOf(bob)]).toMatchObject([[], [{ id: "cus_1" }]]);
 });
 
-test("the search for a person takes a customer id", async () => {
+test("the search for a person takes a customer id, and so do a filter of events and a merge", async () => {
   await link(ada, "cus_1");
   expect((await running.api("GET", "/persons?find=cus_1")).body.items).toMatchObject([{ id: ada }]);
   expect((await running.api("GET", "/persons?find=cus_2")).body.items).toEqual([]);
+  const event = await sendEvent(running, "a", { customer: "cus_1" }, "stripe");
+  await running.drain();
+  expect((await running.api("GET", "/events?person=cus_1")).body.items).toMatchObject([{ id: event }]);
+  expect((await running.api("GET", "/events?person=cus_2")).body.code).toBe("invalid_input");
+  expect((await running.api("POST", `/persons/${bob}/merge`, { into: "cus_1", plan: true })).body.plan.to).toBe(ada);
 });
 
 test("an erased person is not found by the id, and cannot be linked", async () => {

@@ -15,7 +15,7 @@ import {
   tokenCall,
   writeOrder,
 } from "../kit/relay-definition.ts";
-import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const GRANT: ActionLike = { type: "grant_access", entitlement: "access:course" };
 const SEND: ActionLike = { type: "email_person", subject: "Thank you", text: "It is yours.", kind: "account" };
@@ -489,6 +489,27 @@ describe("the space of a customer id", () => {
   });
 });
 
+describe("files", () => {
+  const late = (space: string) => receiverDefinition({ name: "a-late", map: ENDED, customer: { ...CUSTOMER, space }, actions: [GRANT] });
+  const source = receiverDefinition({ name: "stripe", map: PAID, customer: CUSTOMER, actions: [GRANT] });
+  const apply = async (relays: readonly object[], environment?: "production") => {
+    const { body } = await running.api("POST", "/sync/plan", { relays }, environment);
+    return await running.api("POST", "/sync/apply", { relays, plan: body.plan }, environment);
+  };
+
+  test("that share a space are applied in any order", async () => {
+    expect((await apply([late("stripe"), source])).status).toBe(200);
+    const { definition } = (await running.api("GET", "/relays/a-late")).body.relay;
+    expect(definition.trigger.customer).toEqual({ ...CUSTOMER, space: "stripe" });
+  });
+
+  test("with a space that does not exist are refused, with the sentence", async () => {
+    const refused = await apply([late("strype"), source]);
+    expect(JSON.stringify(refused.body)).toContain("there is no space strype in this environment");
+    expect((await running.api("GET", "/relays")).body.items.map(({ name }: { name: string }) => name)).not.toContain("a-late");
+  });
+});
+
 describe("a sender that does not sign its events", () => {
   const trusted = { verify: TOKEN_RECIPE, trustUnsignedEvents: true };
   const token = (name: string, more: object) => running.hook("stripe", tokenCall(name, more, Math.floor(running.clock.now() / 1_000)));
@@ -534,6 +555,29 @@ describe("a sender that does not sign its events", () => {
     await replay(running, body.eventId);
     await running.drain();
     expect(await pairs()).toEqual([{ ...PAIR, space: "signed" }]);
+  });
+});
+
+describe("an import", () => {
+  const importLines = async (...lines: object[]) => {
+    const url = `${running.service.url}/api/apps/${APP}/development/relays/stripe/import-missed`;
+    const body = lines.map((line) => JSON.stringify(line)).join("\n");
+    const response = await fetch(url, { method: "POST", headers: { authorization: `Bearer ${running.keys.development}` }, body });
+    await running.drain();
+    return response.status;
+  };
+
+  test.each([
+    ["of a signed request writes the pair", true],
+    ["of a line without a signature writes none", false],
+  ])("%s", async (_what, isSigned) => {
+    const { id } = (await running.api("POST", "/persons", { email: ADA })).body.person;
+    const record = { ...writeOrder, data: { order: "{{person.email}}", amount: "1" } };
+    await saveSource({ map: { event_id: "id", person_id: "person", customer_id: "customer" }, actions: [record] });
+    const event = { id: "a", person: id, customer: "cus_1" };
+    expect(await importLines(isSigned ? signedCall(event) : event)).toBe(200);
+    expect((await running.api("GET", "/collections/orders/records")).body.items).toHaveLength(1);
+    expect(await pairs()).toEqual(isSigned ? [PAIR] : []);
   });
 });
 

@@ -44,7 +44,7 @@ export function PersonListPage({ place, query }: PageProps): View {
   const list = isFound ? found : all;
   return html`<${PageHead} title="People"><${InviteButton} place=${place} /><//>
     <div class="filters" role="search" aria-label="Filter people">
-      <${SearchBox} value=${text} label="Address, id or store token" onValue=${(q: string) => setQuery({ q })} />
+      <${SearchBox} value=${text} label="Address, id, store token or customer ID" onValue=${(q: string) => setQuery({ q })} />
       <${Choice} name="access" label="Access" none="Any access" query=${query} options=${HOLDS} />
       <${Choice} name="status" label="Status" none="Every status" query=${query} options=${STATUSES} />
       ${(text !== "" || hasChoice(query)) && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}

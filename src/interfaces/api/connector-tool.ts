@@ -158,7 +158,7 @@ export const TOOLS: readonly Tool[] = [
     "GET {E}/persons/:id",
     "read_person",
     "Read a person",
-    "Shows one person with what they have now. id is their email address, id or store account token.",
+    "Shows one person with what they have now. id is their email address, id, store account token or customer ID.",
   ),
   tool(
     "GET {E}/catalog",

@@ -226,16 +226,3 @@ export async function unlinkCustomerManually(
     before,
   });
 }
-
-/** Finds a person by a customer id in the space of any relay of the environment; null: none. */
-export async function findPersonByAnyCustomer(
-  tx: Reader,
-  environmentId: number,
-  customerId: string,
-): Promise<PersonRow | null> {
-  if (!isCustomerId(customerId)) return null;
-  const rest = `WHERE id = (SELECT person_id FROM person_customer WHERE environment_id = $environmentId AND customer_id = $customerId
-      AND space IN (SELECT name FROM relay WHERE environment_id = $environmentId) ORDER BY space LIMIT 1)
-    AND environment_id = $environmentId AND status <> 'erased'`;
-  return await PERSON.get(tx, rest, { environmentId, customerId });
-}

@@ -12,6 +12,7 @@ import type { Reader } from "../../store/port.ts";
 import { type Ends, endsSql, liveSql, readEnds, UNREVOKED } from "./live-grant.ts";
 import {
   findPerson,
+  findPersonByAnyCustomer,
   findPersonByEmail,
   PERSON,
   type PersonRow,
@@ -22,7 +23,6 @@ import {
   toPunycodeKey,
   viewPerson,
 } from "./person.ts";
-import { findPersonByAnyCustomer } from "./person-customer.ts";
 import { findPersonByToken } from "./person-identifier.ts";
 
 /** A person in a list, with their current access and credits. */

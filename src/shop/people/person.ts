@@ -109,7 +109,19 @@ export async function requirePerson(tx: Reader, environmentId: number, personId:
   return person;
 }
 
-/** Finds a person by address, id or token. */
+/** Finds a person by a provider's customer id, in the space of any relay of the environment. */
+export async function findPersonByAnyCustomer(
+  tx: Reader,
+  environmentId: number,
+  customerId: string,
+): Promise<PersonRow | null> {
+  const rest = `WHERE id = (SELECT person_id FROM person_customer WHERE environment_id = $environmentId AND customer_id = $customerId
+      AND space IN (SELECT name FROM relay WHERE environment_id = $environmentId) ORDER BY space LIMIT 1)
+    AND environment_id = $environmentId AND status <> 'erased'`;
+  return await PERSON.get(tx, rest, { environmentId, customerId });
+}
+
+/** Finds a person by address, id, token or customer id. */
 async function findPersonNamed(tx: Reader, environmentId: number, name: string): Promise<PersonRow | null> {
   const person = name.includes("@")
     ? await findPersonByEmail(tx, environmentId, readSentAddress(name))
@@ -118,7 +130,9 @@ async function findPersonNamed(tx: Reader, environmentId: number, name: string):
   const sql =
     "SELECT person_id AS id FROM person_token WHERE environment_id = $environmentId AND token = $name";
   const filed = await tx.get<{ id: string }>(sql, { environmentId, name });
-  return filed === null ? null : await findPerson(tx, environmentId, filed.id);
+  return filed === null
+    ? await findPersonByAnyCustomer(tx, environmentId, name)
+    : await findPerson(tx, environmentId, filed.id);
 }
 
 /** Finds a person as `findPersonNamed` does. Throws `not_found`. */
