@@ -95,6 +95,8 @@ const LINES: readonly (readonly [line: string, input?: string])[] = [
   ["people activate ada@example.com"],
   ["people add-token ada@example.com 8f14e45f"],
   ["people remove-token ada@example.com 8f14e45f"],
+  ["people link ada@example.com --customers stripe cus_123"],
+  ["people unlink ada@example.com --customers stripe cus_123"],
   ["people stop-mail ada@example.com"],
   ["people allow-mail ada@example.com"],
   ["emails list"],
