@@ -81,6 +81,7 @@ const LONG_FLOWS: readonly string[] = [
   "limit-usage",
   "backup-endpoint",
   "followed-receiver-path",
+  "followed-receiver-unsigned",
 ];
 
 const pathsOf = (rules: readonly string[], flows: readonly string[]): string[] => [
@@ -95,10 +96,7 @@ export const POSTGRES_SUITES: readonly string[] = [...pathsOf(RULES, FLOWS), ...
 /** Suites over a kit's store that do not run on PostgreSQL, with the reason. */
 export const FILE_ALONE: readonly (readonly [why: string, suites: readonly string[]])[] = [
   ["It is about a database file: its bytes, its copies, its folder.", ["rule/retention-size", "rule/backup", "flow/backup", "flow/backup-copy"]],
-  [
-    "It opens PostgreSQL by itself.",
-    ["rule/node-holding", "rule/node-share", "rule/master-key-nodes", "flow/two-nodes", "flow/move"],
-  ],
+  ["It opens PostgreSQL by itself.", ["rule/node-holding", "rule/node-share", "rule/master-key-nodes", "flow/two-nodes", "flow/move"]],
   [
     "It is about a command, the executable's package or the mail server.",
     [
