@@ -314,6 +314,8 @@ describe("server commands with their folders below a temporary folder", () => {
       "relay pull",
       "relay validate --strict\nrelay sync --wait",
       "relay sync --check",
+      // test/flow/customer-link.test.ts runs these.
+      "relay people link ada@example.com --customers stripe cus_123\nrelay people unlink ada@example.com --customers stripe cus_123",
     ]);
   });
 });

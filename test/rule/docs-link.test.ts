@@ -41,7 +41,15 @@ test("every route is on a page of the API, and every file of docs/ is a page", (
 });
 
 test("every link of the dashboard leads to an existing page and anchor", () => {
-  const fields = ["name", "trigger.kind", "trigger.verify.header", "trigger.verify.signedPayload", "trigger.map.order", "trigger.when.event_type"];
+  const fields = [
+    "name",
+    "trigger.kind",
+    "trigger.verify.header",
+    "trigger.verify.signedPayload",
+    "trigger.map.order",
+    "trigger.when.event_type",
+    "trigger.customer.id",
+  ];
   const links = [
     ...Object.values(DOCS),
     ...[...fields, "trigger.trustUnsignedEvents", "actions"].map((field) => docsOfField(field, () => null)),

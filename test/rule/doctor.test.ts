@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DAY_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { examine } from "../../src/operator/doctor/examine.ts";
 import { type DoctorTarget, type Finding, formatBytes, formatDuration } from "../../src/operator/doctor/finding.ts";
 import { checkBackups } from "../../src/operator/doctor/setup-check.ts";
@@ -92,6 +92,7 @@ describe("the doctor", () => {
       "sender domain ok",
       "alert mail ok",
       "people ok",
+      "customers ok",
       "backup copies ok",
       "backups ok",
     ]);
@@ -404,6 +405,22 @@ describe("the doctor", () => {
     expect(finding?.todo).toContain("relay people show <id>");
     expect(finding?.todo).toContain("Then suspend the first, or erase it on its page");
     expect(finding?.todo).toContain("To erase a person completely, erase both");
+  });
+
+  const waits = [
+    { hours: 0, state: "pass", count: 2 },
+    { hours: 2, state: "warn", count: 2 },
+  ];
+  test.each(waits)("counts the events that wait for a customer ID, and warns after an hour: $hours h", async ({ hours, state }) => {
+    const dataDir = await newDirectory();
+    const store = await openFilled(dataDir, clock, 0);
+    for (const _event of [1, 2]) await addEvent(store, 1, clock.now() - hours * HOUR_MS, { state: "queued" });
+    await store.close();
+    change(dataDir, "UPDATE event SET reason = 'customer_unknown', next_attempt_at = created_at + 60000");
+    const found = (await look(dataDir)).find(({ check }) => check === "customers");
+    expect(found?.state).toBe(state === "pass" ? "ok" : "warn");
+    expect(found?.message).toContain("Waiting for an unknown customer ID: 2 events (shop/development orders 2), the oldest for ");
+    if (state === "warn") expect(found?.todo).toContain("relay people link");
   });
 
   for (const { rule, arrange, finds } of broken) {

@@ -111,6 +111,10 @@ describe("completions at the caret", () => {
   test("offer names of another part where they are valid", () => {
     const when = at('{"trigger":{"kind":"receiver","map":{"event_type":"type"},"when":{"|"}}}');
     expect(namesFor(when.known, "mapped", when.spot?.steps ?? [])).toEqual(["event_type"]);
+    expect(values('{"trigger":{"kind":"receiver","map":{"event_id":"id","customer_id":"customer"},"customer":{"id":"|"}}}')).toEqual([
+      "event_id",
+      "customer_id",
+    ]);
     const data = at('{"actions":[{"type":"write_record","collection":"orders","data":{"|"}}]}');
     expect(namesFor(data.known, "field", data.spot?.steps ?? [])).toEqual(["status", "total"]);
   });

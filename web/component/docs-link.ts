@@ -18,6 +18,7 @@ const PLACES: readonly (readonly [RegExp, string])[] = [
   [/^trigger\.verify\b/, "verify"],
   [/^trigger\.map\b/, "map"],
   [/^trigger\.when\b/, "when"],
+  [/^trigger\.customer\b/, "customer"],
   [/^trigger\.trustUnsignedEvents\b/, "unsigned-events"],
   [/^trigger\b/, "triggers"],
 ];

@@ -187,11 +187,13 @@ export class Health {
       return;
     }
     const known = this.#currentHealth(relay);
-    if (!known.stored.found) {
-      known.stored.found = true;
-      this.markChanged(known);
+    if (code !== "customer_unknown") {
+      if (!known.stored.found) {
+        known.stored.found = true;
+        this.markChanged(known);
+      }
+      this.endStreak(relay, "relay_nobody");
     }
-    this.endStreak(relay, "relay_nobody");
     if (outcome === "ok") this.endStreak(relay, "relay_failing");
     else {
       this.#extendStreak(relay, "relay_failing", why, dead);

@@ -187,6 +187,7 @@ function adviseOn(code: string): string {
 /** Failures that lie in the event itself. The success of another event proves nothing about them, unless the relay was changed in between. */
 const OF_THE_EVENT: ReadonlySet<string> = new Set([
   "person_not_found",
+  "customer_unknown",
   "data_invalid",
   "ref_unresolved",
   "ref_used",

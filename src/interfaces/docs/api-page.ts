@@ -87,6 +87,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
 const SERVER_RESOURCES: Readonly<Record<string, string>> = {
   "relay-templates": "relays",
   senders: "relays",
+  kits: "relays",
   approvals: "sync",
   overview: "watch",
   key: "settings",

@@ -32,6 +32,7 @@ import {
   checkAlertMail,
   checkBackups,
   checkBaseUrl,
+  checkCustomers,
   checkDisk,
   checkLog,
   checkPeople,
@@ -59,6 +60,7 @@ const ROW_CHECKS: readonly RowCheck[] = [
   checkSenderDomain,
   checkAlertMail,
   checkPeople,
+  checkCustomers,
 ];
 
 /** Returns every finding, in the order for a person. */

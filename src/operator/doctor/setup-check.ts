@@ -1,6 +1,7 @@
 /** Checks the data directory on its disk, and the service's setup: its URL, its secrets, the sender domain, backups. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { HOUR_MS } from "../../base/limit.ts";
 import { listEnvironments } from "../../platform/account/environment.ts";
 import { listOpenProblems } from "../../platform/audit/problem.ts";
 import { UNMAILED_ALERTS } from "../../platform/audit/undelivered-alerts.ts";
@@ -8,7 +9,16 @@ import { readProxyTarget, UNNAMED_PROXY } from "../../platform/audit/unnamed-pro
 import { listSharedSecrets } from "../../rules/relay/relay-secret.ts";
 import { PERSON, toEmailKey } from "../../shop/people/person.ts";
 import type { Reader } from "../../store/port.ts";
-import { type DoctorTarget, type Finding, fail, formatBytes, formatDuration, pass, warn } from "./finding.ts";
+import {
+  type DoctorTarget,
+  type Finding,
+  fail,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  pass,
+  warn,
+} from "./finding.ts";
 
 const MIB = 1024 * 1024;
 const MIN_FREE_BYTES = 100 * MIB;
@@ -139,6 +149,7 @@ export async function checkAlertMail(tx: Reader): Promise<Finding> {
 
 /** The most pairs that one finding names. */
 const MAX_NAMED_PAIRS = 5;
+const MAX_NAMED_RELAYS = 5;
 
 /**
  * Finds people who were stored under both spellings of their address's domain before those became one. New events go to the person with
@@ -164,6 +175,30 @@ export async function checkPeople(tx: Reader, { quick }: DoctorTarget): Promise<
     "people",
     `One address is two people, whose domain was given in letters and in punycode: ${pairs.slice(0, MAX_NAMED_PAIRS).join("; ")}${more}.`,
     "Compare both with relay people show <id>. Give the second person of each pair, which the service uses from now on, everything that the first has. Then suspend the first, or erase it on its page. To erase a person completely, erase both",
+  );
+}
+
+/** Providers send the events of a purchase within minutes of each other, in any order. */
+const USUAL_DELAY_MS = HOUR_MS;
+
+/** Finds events that wait for a customer ID longer than a late event explains. */
+export async function checkCustomers(tx: Reader, { clock }: DoctorTarget): Promise<Finding> {
+  const relays = await tx.all<{ place: string; count: number; oldest: number }>(
+    `SELECT environment.app_id || '/' || environment.name || ' ' || relay_name.name AS place, count(*) AS count, min(event.created_at) AS oldest
+     FROM event JOIN relay_name ON relay_name.key = event.name_key JOIN environment ON environment.id = event.environment_id
+     WHERE event.state = 'queued' AND event.next_attempt_at IS NOT NULL AND event.reason = 'customer_unknown'
+     GROUP BY environment.app_id, environment.name, relay_name.name ORDER BY count(*) DESC, place`,
+  );
+  if (relays.length === 0) return pass("customers", "No event waits for an unknown customer ID.");
+  const count = relays.reduce((sum, relay) => sum + relay.count, 0);
+  const waited = clock.now() - Math.min(...relays.map(({ oldest }) => oldest));
+  const named = relays.slice(0, MAX_NAMED_RELAYS).map((relay) => `${relay.place} ${relay.count}`);
+  const message = `Waiting for an unknown customer ID: ${formatCount(count, "event")} (${named.join(", ")}), the oldest for ${formatDuration(waited)}.`;
+  if (waited < USUAL_DELAY_MS) return pass("customers", message);
+  return warn(
+    "customers",
+    message,
+    "relay events list --reason customer_unknown shows them. Link each ID with relay people link, or check that a relay of the same space maps both the person and the ID",
   );
 }
 
