@@ -124,6 +124,12 @@ describe("the checklist of the source", () => {
     expect((await steps()).filter((step) => step.startsWith("-"))).toEqual([]);
   });
 
+  test("names the event types that its followers wait for", async () => {
+    await save();
+    const { checklist } = (await running.api("GET", `/relays/${SOURCE}/checklist`)).body;
+    expect(checklist.eventTypes.map(({ type }: { type: string }) => type).sort()).toEqual(findKit(SOURCE)?.eventTypes.toSorted());
+  });
+
   test("a follower has no such steps", async () => {
     await save();
     expect(await steps(`${SOURCE}-purchase`)).not.toContain("-purchase");

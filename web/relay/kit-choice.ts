@@ -122,7 +122,7 @@ export function KitMade({ place, made: { kit, saved } }: { place: Place; made: M
   useLayoutEffect(() => scrollTo(0, 0), []);
   const { source, relays, changes, file } = saved;
   const loaded = useLoad<{ relay: Relay }>(apiPath(place, "relays", source)).data?.relay;
-  const secrets = saved.secrets.flatMap((made) => secretsOf(made));
+  const secrets = saved.secrets.flatMap((made) => secretsOf(made, loaded?.secret.issuedBy));
   const { title, steps } = kit;
   const asksSecret = loaded !== undefined && needsIssuedSecret(loaded);
   const warnings = saved.warnings.filter(({ code }) => !asksSecret || code !== "secret_missing");

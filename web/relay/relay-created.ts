@@ -12,19 +12,19 @@ import { Sentence } from "../component/sentence.ts";
 import { WarningList } from "../component/warning-list.ts";
 import { needsIssuedSecret, PasteSecret } from "./paste-secret.ts";
 
-/** Returns the secrets in the response to a save. */
-export function secretsOf({
-  receiverSecret,
-  signingSecret,
-}: {
-  receiverSecret?: string;
-  signingSecret?: string;
-}): OnceSecret[] {
+/** Returns the secrets in the response to a save. `issuedBy`: the provider that makes its own secret, while Relay still made one for test requests. */
+export function secretsOf(
+  { receiverSecret, signingSecret }: { receiverSecret?: string; signingSecret?: string },
+  issuedBy?: string,
+): OnceSecret[] {
   const secrets: OnceSecret[] = [];
   if (receiverSecret !== undefined) {
     secrets.push({
       label: "Receiver secret",
-      hint: "Paste it at the provider. The provider signs its requests with it, and this relay verifies them.",
+      hint:
+        issuedBy === undefined
+          ? "Paste it at the provider. The provider signs its requests with it, and this relay verifies them."
+          : `${issuedBy} makes its own secret, so Relay signs only test requests with this one. Paste the one of ${issuedBy} on the tab Secrets when ${issuedBy} sends here.`,
       value: receiverSecret,
     });
   }
@@ -53,7 +53,7 @@ export function RelayMade({
 }): View {
   // The page replaces a long form that the user scrolled down.
   useLayoutEffect(() => scrollTo(0, 0), []);
-  const secrets = secretsOf(saved);
+  const secrets = secretsOf(saved, saved.relay.secret.issuedBy);
   const { relay, receiverUrl, file } = saved;
   const path = pagePath(place, "relays", relay.name);
   const asksSecret = needsIssuedSecret(relay);

@@ -6,6 +6,7 @@ import { type Static, Type } from "typebox";
 import { oneOf, orNull, textOrNull } from "../../base/schema.ts";
 import { readEvents } from "../../engine/event/list.ts";
 import type { Environment } from "../../platform/account/environment.ts";
+import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { findRelay, type RelayRow } from "../../rules/relay/relay.ts";
 import { listMissing, makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
 import { findSecretIssuer, secretNeedOf } from "../../rules/relay/relay-secret.ts";
@@ -86,7 +87,10 @@ export async function showChecklist(
   const missing = await store.read((tx) =>
     listMissing(makeCatalogLookup(tx, environment.id), relay.definition),
   );
-  const eventTypes = isReceiver ? listEventTypes(trigger, sender) : [];
+  const followers = await store.read((tx) => listFollowers(tx, environment.id, relay.name));
+  const eventTypes = isReceiver
+    ? listEventTypes([trigger, ...followers.map((follower) => follower.definition.trigger)], sender)
+    : [];
   const context = { environment, relay, source, sender, facts, receiverUrl, eventTypes };
   const steps = [
     ...listCatalogSteps(relay, missing),
@@ -99,7 +103,7 @@ export async function showChecklist(
         ? `No event is done yet. See why with relay events list --relay ${relay.name}.`
         : "Relay runs the actions of the first event. A test event does not count.",
     } as const,
-    ...(await listSaleSteps(store, environment, relay, sender)),
+    ...(await listSaleSteps(store, relay, followers, sender)),
   ].map((step): Step => ({ ...step, todo: step.done ? null : step.todo }));
   const open = steps.filter(({ done }) => !done);
   return {
@@ -172,22 +176,32 @@ const REQUESTS = `SELECT accepted_at AS acceptedAt, refused_at AS refusedAt,
       AND log.at >= relay.created_at AND log.at >= $setAt AND log.outcome = 'refused' ORDER BY log.at DESC LIMIT 1) AS rejection
   FROM relay WHERE id = $id`;
 
-/** Lists the types that the relay waits for, or else all types of the sender that a relay can use. */
+/** Lists the types that the relay and its followers wait for, or else all types of the sender that a relay can use. */
 function listEventTypes(
-  { map, when = {} }: ReceiverTrigger,
+  triggers: readonly Definition["trigger"][],
   sender: Sender | null,
 ): ChecklistView["eventTypes"] {
-  const path = sender?.map.event_type;
   const known = new Map(sender?.eventTypes.map(({ type, meaning }) => [type, meaning]));
-  const wanted = Object.entries(when)
+  const wanted = triggers.flatMap((trigger) =>
+    trigger.kind === "receiver" ? listWantedTypes(trigger, sender, known) : [],
+  );
+  const types = wanted.length > 0 ? [...new Set(wanted)] : [...known.keys()];
+  return types.map((type) => ({ type, meaning: known.get(type) ?? null }));
+}
+
+function listWantedTypes(
+  { map, when = {} }: ReceiverTrigger,
+  sender: Sender | null,
+  known: ReadonlyMap<string, string>,
+): string[] {
+  const path = sender?.map.event_type;
+  return Object.entries(when)
     .filter(([field, values]) =>
       path === undefined
         ? field === "event_type"
         : map[field] === path || [values].flat().some((value) => known.has(value)),
     )
     .flatMap(([, values]) => values);
-  const types = wanted.length > 0 ? [...new Set(wanted)] : [...known.keys()];
-  return types.map((type) => ({ type, meaning: known.get(type) ?? null }));
 }
 
 interface StepContext {
@@ -285,11 +299,10 @@ const SALES = [
 /** Lists the steps that try a sale. A step is done once one of its followers has a done event that no test made. */
 async function listSaleSteps(
   store: Store,
-  { id: environmentId }: Environment,
-  relay: RelayRow,
+  { environmentId, createdAt }: RelayRow,
+  followers: Awaited<ReturnType<typeof listFollowers>>,
   sender: Sender | null,
 ): Promise<Step[]> {
-  const followers = await store.read((tx) => listFollowers(tx, environmentId, relay.name));
   const steps: Step[] = [];
   for (const { step, title, actions, how } of SALES) {
     const names = followers
@@ -297,7 +310,7 @@ async function listSaleSteps(
       .map(({ name }) => name);
     if (names.length === 0) continue;
     let done = false;
-    for (const name of names) done ||= await hasDoneEvent(store, environmentId, name, relay.createdAt);
+    for (const name of names) done ||= await hasDoneEvent(store, environmentId, name, createdAt);
     const who = names.length === 1 ? String(names) : `One of ${names.join(", ")}`;
     const todo = `${how} ${sender?.title ?? "the provider"}. ${who} then has a done event. A test event does not count.`;
     steps.push({ step, title, done, todo });
