@@ -67,6 +67,7 @@ const LINES: readonly (readonly [line: string, input?: string])[] = [
   ["replays wait rpl_0198c0de00007000800000000000000a"],
   ["replays stop rpl_0198c0de00007000800000000000000a"],
   ["requests list"],
+  ["simulate stripe purchase"],
   ["requests show cal_0198c0de00007000800000000000000a"],
   ["requests tail"],
   ["problems list"],

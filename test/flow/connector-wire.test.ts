@@ -4,8 +4,10 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { LATEST_PROTOCOL_VERSION, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
 import { TOOLS } from "../../src/interfaces/api/connector-tool.ts";
+import { KITS } from "../../src/rules/senders/kit-registry.ts";
 import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
 import { poll } from "../kit/patience.ts";
+import { saveSellingKit } from "../kit/saved-kit.ts";
 
 let api: ApiServer;
 beforeAll(async () => {
@@ -148,6 +150,11 @@ describe("every tool, with the protocol's official client", () => {
     await fetch(`${api.base}/hooks/shop/orders`, { method: "POST", body: "{}" });
     const call = (await told("list_calls", {})).json.items[0].id;
     const bulk = (await told("start_bulk_replay", { state: "failed" })).json.replay.id;
+    const save = async (method: string, path: string, body?: unknown) => {
+      const { status, json, headers } = await api.call(`${api.E}${path}`, { method, body, key: api.keys.dev });
+      return { status, body: json, headers };
+    };
+    for (const kit of KITS.filter(({ sender }) => sender === "lemon-squeezy")) await saveSellingKit({ api: save }, kit);
     const { definition } = (await told("read_relay", { name: "orders" })).json.relay;
     const catalog = (await told("read_catalog", {})).json.version;
     const GIVEN: Record<string, [works: Record<string, unknown>, wrong: Record<string, unknown>]> = {
@@ -180,10 +187,16 @@ describe("every tool, with the protocol's official client", () => {
         { name: "orders", person: "bea@example.com" },
         { name: "orders", body: "{no" },
       ],
+      simulate_life: [
+        { kit: "lemon-squeezy", life: "purchase", run: "178000000000", step: 1 },
+        { kit: "lemon-squeezy", life: "wedding" },
+      ],
       read_catalog: [{}, { version: 1 }],
       compare: [{}, { prune: true }],
       list_cases: [{ name: "orders" }, { name: "none" }],
       list_senders: [{ q: "stripe", limit: 1 }, { limit: 0 }],
+      list_kits: [{ limit: 1 }, { limit: 0 }],
+      read_kit: [{ sender: "stripe" }, { sender: "nobody" }],
       read_sender: [{ name: "stripe" }, { name: "nobody" }],
       search_docs: [{ q: "rotate secret" }, { query: "rotate" }],
       save_relay: [
@@ -223,8 +236,12 @@ describe("every tool, with the protocol's official client", () => {
     expect([json.result.isError, JSON.parse(json.result.content[0].text).code]).toEqual([true, "invalid_input"]);
   });
 
-  test("sends no test event to production", async () => {
-    const body = ask("tools/call", { name: "send_test_event", arguments: { name: "orders" } });
+  const production: [name: string, given: object][] = [
+    ["send_test_event", { name: "orders" }],
+    ["simulate_life", { kit: "lemon-squeezy", life: "purchase" }],
+  ];
+  test.each(production)("%s sends nothing to production", async (name, given) => {
+    const body = ask("tools/call", { name, arguments: given });
     const { json } = await api.call("/api/apps/shop/production/mcp", { method: "POST", key: api.keys.live, body });
     expect(json.result.isError).toBe(true);
     expect(["forbidden", "not_found"]).toContain(JSON.parse(json.result.content[0].text).code);

@@ -12,7 +12,7 @@ import { type ApiServer, startApi } from "../kit/api-server.ts";
 import { startCli } from "../kit/cli-process.ts";
 
 const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
-const WRITES = ["pause_relay", "replay_event", "resume_relay", "retry_event", "send_test_event", "start_bulk_replay"];
+const WRITES = ["pause_relay", "replay_event", "resume_relay", "retry_event", "send_test_event", "simulate_life", "start_bulk_replay"];
 
 const definition = (name: string) => ({
   name,

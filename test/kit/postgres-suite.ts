@@ -77,6 +77,8 @@ const LONG_FLOWS: readonly string[] = [
   ...["arrival-lives", "plan-arrival", "sale-suspended", "receipts-move", "people-merge", "people-change-address", "sync", "read-all", "allowed-url"],
   "connector-tasks",
   "hold-description",
+  "simulate-command",
+  "simulate-life",
   "skipped-run",
   "limit-usage",
   "backup-endpoint",

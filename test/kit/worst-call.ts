@@ -183,6 +183,8 @@ export const WORST_CALLS: Record<string, Worst> = {
     })),
     { method: "POST", path: `${E}/relays/missed/test-event`, body: {} },
   ],
+  "POST {E}/simulations": refused(400, "POST", `${E}/simulations`, { kit: "lemon-squeezy", life: "subscription-life" }),
+  "GET {E}/simulations/effect": get(`${E}/simulations/effect?person=${"e".repeat(200)}&events=`),
   "PUT {E}/relays/:name/secret": refused(400, "PUT", `${E}/relays/busy1/secret`, {
     value: "x".repeat(MB - 100),
   }),

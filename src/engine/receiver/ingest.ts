@@ -56,6 +56,8 @@ export interface VerifiedRequest {
   relay: ReceiverRelay;
   call: ReceivedRequest;
   verdict: Verified;
+  /** True if Relay made the request. It does not count for the sender's health. */
+  isTest: boolean;
 }
 
 interface IngestionDeps {
@@ -95,7 +97,7 @@ export class Ingestion {
     followers: readonly ReceiverRelay[],
     source: () => string,
   ): Promise<ReceiverAnswer> {
-    const { relay, call, verdict } = verified;
+    const { relay, call, verdict, isTest } = verified;
     const { requestLog, health } = this.#deps;
     const { receiver } = relay;
     const { body } = call;
@@ -123,12 +125,15 @@ export class Ingestion {
     if (first === undefined && earlier !== null)
       return { ...(await this.#answerSecondUse(relay, earlier, source())), ...noEvents };
     if (first === undefined) return await this.#answerIgnored(relay, readings, once, source());
-    this.#recordIgnored(readings);
-    for (const one of matched) health.recordMatch(one.relay);
+    if (!isTest) {
+      this.#recordIgnored(readings);
+      for (const one of matched) health.recordMatch(one.relay);
+    }
     const nowMs = this.#deps.clock.now();
     // A body's key changes each day, so a repeated request has that of its first day.
-    const keyAtMs = firstAtMs ?? nowMs;
-    const events = matched.map((one) => this.#makeEvent(one, body, parsed, { nowMs, keyAtMs })) as [
+    const times = { nowMs, keyAtMs: firstAtMs ?? nowMs };
+    const mark = isTest ? { source: "test" as const } : {};
+    const events = matched.map((one) => ({ ...this.#makeEvent(one, body, parsed, times), ...mark })) as [
       ReceivedEvent,
       ...ReceivedEvent[],
     ];
@@ -154,14 +159,14 @@ export class Ingestion {
       const isOwn = first.relay === relay;
       const cause = async () =>
         isOwn
-          ? await this.#explainDuplicate({ relay, call, verdict }, first.mapped, eventId)
+          ? await this.#explainDuplicate({ relay, call, verdict, isTest }, first.mapped, eventId)
           : (own?.cause ?? "");
       return { ...(await this.#answerDuplicate(relay, cause, source(), eventId, others)), ...taken };
     }
     for (const [at, { duplicate, id }] of stored.entries()) {
       const taker = matched[at]?.relay;
       if (duplicate || taker === undefined) continue;
-      health.recordEvent(taker);
+      if (!isTest) health.recordEvent(taker);
       if (taker.waiting) requestLog.recordWaiting(taker, id);
     }
     if (followers.length > 0) this.#countPassed(readings, (one) => stored[matched.indexOf(one)]?.duplicate);

@@ -48,6 +48,8 @@ interface ReceiverRequest {
   search: string;
   /** The caller's address, as the caps count it. It is computed only when it is needed. */
   source: () => string;
+  /** The environment of a test. No other one can receive the request, and its events are marked. Absent: a sender's request. */
+  testIn?: number;
 }
 
 /** A GET or HEAD of a receiver URL. */
@@ -136,8 +138,8 @@ export class Receiver {
         return result;
       }
       verified = result;
-      const { relay, call } = verified;
-      const strayedSince = this.#deps.health.recordVerified(relay, call.nowMs);
+      const { relay, call, isTest } = verified;
+      const strayedSince = isTest ? null : this.#deps.health.recordVerified(relay, call.nowMs);
       if (strayedSince !== null) this.#requestLog.forgetLosses(relay, strayedSince, call.nowMs);
       const answer = await this.#ingestion.ingest(verified, snapshot.followersOf(relay.id), request.source);
       this.#deps.metrics.recordRequest(nameOutcome(answer));
@@ -243,8 +245,10 @@ export class Receiver {
   #verify(request: ReceiverRequest, snapshot: Snapshot): VerifiedRequest | Refusal | Promise<Refusal> {
     const nowMs = this.#deps.clock.now();
     const refused: UnverifiedRejection[] = [];
-    const relays = snapshot.receiversOf(request.appId, request.name);
-    const { headers, search } = request;
+    const { headers, search, testIn } = request;
+    const isTest = testIn !== undefined;
+    const named = snapshot.receiversOf(request.appId, request.name);
+    const relays = isTest ? named.filter(({ environmentId }) => environmentId === testIn) : named;
     let [spentUs, looks] = [0, true];
     /** Charges the CPU time of a request that has not verified. Over the bound, it checks once whether the address may continue. */
     const charge = (us: number): void => {
@@ -266,8 +270,9 @@ export class Receiver {
         // The cost from here on belongs to the relay.
         looks = false;
         const { overlap } = relay.receiver;
-        if (overlap !== null) overlap[verdict.byPrevious === true ? "previousAt" : "presentAt"] = nowMs;
-        return { relay, call, verdict };
+        if (overlap !== null && !isTest)
+          overlap[verdict.byPrevious === true ? "previousAt" : "presentAt"] = nowMs;
+        return { relay, call, verdict, isTest };
       }
       refused.push(explainToOwner(relay, verdict));
     }

@@ -21,6 +21,7 @@ import { personRoutes } from "./person.ts";
 import { rejectedRoutes } from "./rejected.ts";
 import { relayRoutes } from "./relay.ts";
 import { senderRoutes } from "./sender.ts";
+import { simulationRoutes } from "./simulation.ts";
 import { syncRoutes } from "./sync.ts";
 import { testEventRoutes } from "./test-event.ts";
 
@@ -45,6 +46,7 @@ const OFFERED = [
   ...relayRoutes,
   ...caseRoutes,
   ...testEventRoutes,
+  ...simulationRoutes,
   ...eventRoutes,
   ...bulkReplayRoutes,
   ...watchRoutes,
@@ -221,6 +223,13 @@ export const TOOLS: readonly Tool[] = [
     "send_test_event",
     "Send a test event",
     "Sends a signed request to a receiver (with a body, or an example made from its map), or one tick to a schedule. The event has all its effects and is marked as a test. It works only in local development and development. To avoid effects, use explain_relay.",
+    "cannot be undone",
+  ),
+  tool(
+    "POST {E}/simulations",
+    "simulate_life",
+    "Play a step of a customer's life",
+    "Plays a life of a selling kit step by step, as the provider's signed requests. Call it without step for the steps and a run, then with that run and step 1, 2, and so on. The answer has what each relay did and what the person has now. A step that is sent again changes nothing. The events have all their effects. It works only in local development and development.",
     "cannot be undone",
   ),
   tool(

@@ -35,6 +35,7 @@ import { serverRoutes } from "./server.ts";
 import { sessionRoutes } from "./session.ts";
 import { settingRoutes } from "./setting.ts";
 import { signinRoutes } from "./signin.ts";
+import { simulationRoutes } from "./simulation.ts";
 import { skippedRunRoutes } from "./skipped-run.ts";
 import { streamRoutes } from "./stream.ts";
 import { syncRoutes } from "./sync.ts";
@@ -62,6 +63,7 @@ export const ROUTES: readonly Route[] = [
   ...rejectedRoutes,
   ...skippedRunRoutes,
   ...testEventRoutes,
+  ...simulationRoutes,
   ...eventRoutes,
   ...bulkReplayRoutes,
   ...watchRoutes,

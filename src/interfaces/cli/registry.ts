@@ -24,6 +24,7 @@ import { importEvents } from "./events/import-missed.ts";
 import { eventsReplay } from "./events/replay.ts";
 import { eventsRetry, relaysRetry } from "./events/retry.ts";
 import { send } from "./events/send.ts";
+import { simulate } from "./events/simulate.ts";
 import { licenses } from "./licenses.ts";
 import { completion } from "./line/completion.ts";
 import type { Group } from "./line/help.ts";
@@ -82,7 +83,7 @@ export const GROUPS: readonly Group[] = [
     title: "Get started",
     lines: [
       { summary: "write a first relay, or list the known senders", commands: [init, presets] },
-      { summary: "run relays here, and send a signed example", commands: [dev, send] },
+      { summary: "run relays here, send an example, and play a sale", commands: [dev, send, simulate] },
       { summary: "check definition files, and print their schema", commands: [validate, schema] },
       { summary: "read the documentation and the changes", commands: [docs, changes] },
       { summary: "complete commands in a shell, and list licenses", commands: [completion, licenses] },

@@ -76,6 +76,8 @@ const RESOURCES: Readonly<Record<string, string>> = {
   audit: "watch",
   overview: "watch",
   "url-times": "watch",
+  simulations: "relays",
+  kits: "relays",
   stream: "watch",
   find: "watch",
   mcp: "settings",
