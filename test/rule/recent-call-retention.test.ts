@@ -52,8 +52,8 @@ test("requests that another relay took are counted for two days", async () => {
   await using cared = await openMaintainedStore();
   const nowMs = cared.clock.now();
   const tally = new PassedTally();
-  for (const days of [1, 3])
-    tally.add({ environmentId: cared.environmentId, relayName: "shop", outcome: "ignored", at: nowMs - days * DAY_MS, count: days });
+  const relay = { environmentId: cared.environmentId, name: "shop" };
+  for (const days of [1, 3, 3]) tally.add(relay, "ignored", nowMs - days * DAY_MS);
   await cared.store.write("app", (tx) => tally.write(tx));
   await cared.round();
   expect(await cared.store.read((tx) => tx.all("SELECT count FROM passed_count"))).toEqual([{ count: 1 }]);

@@ -23,37 +23,60 @@ const PASSED_COUNT = defineTable({
 });
 type PassedRow = RowOf<typeof PASSED_COUNT>;
 
-/** Collects the requests by relay, outcome and minute between two writes. */
+type PassingRelay = { environmentId: number; name: string };
+
+/** Collects the requests by relay and minute between two writes. A request counts once for each follower, so a count is one look-up. */
 export class PassedTally {
-  #counts = new Map<string, PassedRow>();
+  #newest = new Map<PassingRelay, PassedMinute>();
+  #minutes: PassedMinute[] = [];
 
   get isEmpty(): boolean {
-    return this.#counts.size === 0;
+    return this.#minutes.length === 0;
   }
 
-  add({ environmentId, relayName, outcome, at: atMs, count }: PassedRow): void {
+  add(relay: PassingRelay, outcome: PassedRow["outcome"], atMs: number): void {
     const at = atMs - (atMs % MINUTE_MS);
-    const key = `${environmentId} ${relayName} ${outcome} ${at}`;
-    const known = this.#counts.get(key);
-    if (known === undefined) this.#counts.set(key, { environmentId, relayName, outcome, at, count });
-    else known.count += count;
+    let minute = this.#newest.get(relay);
+    if (minute?.at !== at) {
+      minute = { relay, at, ignored: 0, duplicate: 0 };
+      this.#newest.set(relay, minute);
+      this.#minutes.push(minute);
+    }
+    minute[outcome] += 1;
   }
 
   /** Removes and returns the unwritten counts. */
   take(): PassedTally {
     const taken = new PassedTally();
-    [taken.#counts, this.#counts] = [this.#counts, taken.#counts];
+    [taken.#minutes, this.#minutes] = [this.#minutes, []];
+    this.#newest = new Map();
     return taken;
   }
 
   /** Adds counts that could not be written. */
   restore(taken: PassedTally): void {
-    for (const row of taken.#counts.values()) this.add(row);
+    this.#minutes.push(...taken.#minutes);
   }
 
   async write(tx: Writer): Promise<void> {
-    if (!this.isEmpty) await tx.postEach(ADD, [...this.#counts.values()]);
+    const rows = new Map<string, PassedRow>();
+    for (const { relay, at, ...counts } of this.#minutes)
+      for (const outcome of OUTCOMES) {
+        const { environmentId, name: relayName } = relay;
+        const key = `${environmentId} ${relayName} ${outcome} ${at}`;
+        const count = (rows.get(key)?.count ?? 0) + counts[outcome];
+        if (count > 0) rows.set(key, { environmentId, relayName, outcome, at, count });
+      }
+    await tx.postEach(ADD, [...rows.values()]);
   }
+}
+
+const OUTCOMES = ["ignored", "duplicate"] as const;
+
+/** The counts of a relay in the minute that begins at `at`. */
+interface PassedMinute extends Record<PassedRow["outcome"], number> {
+  relay: PassingRelay;
+  at: number;
 }
 
 const ADD = `INSERT INTO passed_count (environment_id, relay_name, outcome, at, count)

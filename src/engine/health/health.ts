@@ -217,10 +217,11 @@ export class Health {
   ): RelayHealth {
     const known = this.#currentHealth(relay);
     const { stored, seen } = known;
-    const [at, atMs] = [this.deps.clock.now(), this.deps.clock.monotonicMs()];
+    const at = this.deps.clock.now();
+    const atMs = this.deps.clock.monotonicMs();
     const run = stored.runs[code];
-    const more = told || run?.told === true ? { told: true } : {};
-    stored.runs[code] = { since: run?.since ?? at, at, count: (run?.count ?? 0) + 1, ...more };
+    const grown = { since: run?.since ?? at, at, count: (run?.count ?? 0) + 1 };
+    stored.runs[code] = told || run?.told === true ? { ...grown, told: true } : grown;
     seen[code] = { sinceMs: run === undefined ? atMs : (seen[code]?.sinceMs ?? atMs), atMs, why };
     this.markChanged(known);
     this.handleGrowth(known, relay, code);

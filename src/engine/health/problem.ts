@@ -69,12 +69,9 @@ function isProblem(
   lastedMs: number,
 ): boolean {
   const count = runs[code]?.count ?? 0;
-  const asked =
-    code === "relay_ignoring" && matched
-      ? [{ count: Math.max(3, USUAL_RUNS * usual + 1), ms: DAY_MS }]
-      : code === "relay_nobody" && !found
-        ? [...THRESHOLDS[code], FIRST_NOBODY]
-        : THRESHOLDS[code];
+  if (code === "relay_ignoring" && matched)
+    return lastedMs >= DAY_MS && count >= Math.max(3, USUAL_RUNS * usual + 1);
+  const asked = code === "relay_nobody" && !found ? [...THRESHOLDS[code], FIRST_NOBODY] : THRESHOLDS[code];
   return asked.some((one) => count >= one.count && lastedMs >= one.ms);
 }
 
@@ -189,12 +186,14 @@ export class HealthProblems {
   evaluate(relay: LiveRelay, code: StreakCode, known: RelayHealth, startedMs: number): void {
     const run = known.stored.runs[code];
     const seen = known.seen[code];
-    if (run === undefined || seen === undefined || this.isStanding(relay, code)) return;
-    // never_verified already reports these rejected requests.
-    if (code === "relay_refusing" && this.isStanding(relay, "never_verified")) return;
+    if (run === undefined || seen === undefined) return;
     const ranMs = this.#deps.clock.monotonicMs() - Math.max(seen.sinceMs, startedMs);
     const lastedMs = Math.max(seen.atMs - seen.sinceMs, REFUSED.has(code) ? 0 : ranMs);
-    if (isProblem(code, known.stored, lastedMs)) this.raiseStreak(relay, code, known, run.told === true);
+    // Every ignored request of every follower comes here, so the check without a look-up is first.
+    if (!isProblem(code, known.stored, lastedMs) || this.isStanding(relay, code)) return;
+    // never_verified already reports these rejected requests.
+    if (code === "relay_refusing" && this.isStanding(relay, "never_verified")) return;
+    this.raiseStreak(relay, code, known, run.told === true);
   }
 
   raiseStreak(

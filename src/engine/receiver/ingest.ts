@@ -169,16 +169,22 @@ export class Ingestion {
       if (!isTest) health.recordEvent(taker);
       if (taker.waiting) requestLog.recordWaiting(taker, id);
     }
-    if (followers.length > 0) this.#countPassed(readings, (one) => stored[matched.indexOf(one)]?.duplicate);
+    if (followers.length > 0)
+      this.#countPassed(readings, (one) => stored[matched.indexOf(one)]?.duplicate, nowMs);
     if (once !== null) this.#uses.remember(eventId);
     return { received: true, eventId, ...taken };
   }
 
   /** Counts the relays that did not take a request that another one took. */
-  #countPassed(readings: readonly Reading[], isDuplicate: (reading: Reading) => boolean | undefined): void {
+  #countPassed(
+    readings: readonly Reading[],
+    isDuplicate: (reading: Reading) => boolean | undefined,
+    nowMs: number,
+  ): void {
+    const { requestLog } = this.#deps;
     for (const reading of readings)
-      if (reading.mismatch !== null) this.#deps.requestLog.countPassed(reading.relay, "ignored");
-      else if (isDuplicate(reading)) this.#deps.requestLog.countPassed(reading.relay, "duplicate");
+      if (reading.mismatch !== null) requestLog.countPassed(reading.relay, "ignored", nowMs);
+      else if (isDuplicate(reading) === true) requestLog.countPassed(reading.relay, "duplicate", nowMs);
   }
 
   /** Returns when the first use of a signature with the same body was stored. Returns null if its event, and so the keys of its time, are gone. */

@@ -110,8 +110,8 @@ export class RequestLog {
   }
 
   /** Counts a request that the relay did not take, while another relay of the receiver took it. The log has only requests that none took. */
-  countPassed({ environmentId, name: relayName }: LiveRelay, outcome: "ignored" | "duplicate"): void {
-    this.#passed.add({ environmentId, relayName, outcome, at: this.#deps.clock.now(), count: 1 });
+  countPassed(relay: LiveRelay, outcome: "ignored" | "duplicate", atMs: number): void {
+    this.#passed.add(relay, outcome, atMs);
     this.#behind.arm();
   }
 
@@ -286,7 +286,7 @@ export class RequestLog {
         await writeUnknownRequests(tx, found.unknown);
         await writeRejections(tx, losses);
         await rejected.write(tx);
-        await passed.write(tx);
+        if (!passed.isEmpty) await passed.write(tx);
         return seqs;
       });
       for (const [at, { calls }] of written.entries())
