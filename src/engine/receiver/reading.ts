@@ -4,7 +4,7 @@
  */
 import { type JsonObject, writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { matchesWhen, readEventId, readMap, type WhenMismatch } from "../../rules/relay/live-receiver.ts";
+import { findMismatch, readEventId, readMap, type WhenMismatch } from "../../rules/relay/live-receiver.ts";
 import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { ParsedBody } from "../../rules/verify/contract.ts";
 import { makeReceiverPayload, type StoredPayload } from "../event/insert.ts";
@@ -16,6 +16,7 @@ export type ReadableBody = Extract<ParsedBody, { ok: true }>;
 /** A reading of a request by a relay. */
 export interface Reading {
   relay: ReceiverRelay;
+  /** Empty for a request that `when` ignores. */
   mapped: JsonObject;
   /** The reason why `when` ignores the request; null if it matches. */
   mismatch: WhenMismatch | null;
@@ -29,8 +30,9 @@ export function readRequest(
   parsed: ReadableBody,
   senderEventId: string | null,
 ): Reading {
+  const mismatch = findMismatch(relay.receiver.gate, parsed);
+  if (mismatch !== null) return { relay, mapped: {}, mismatch, eventId: null };
   const mapped = readMap(relay.receiver.map, parsed);
-  const mismatch = matchesWhen(relay.receiver.when, mapped);
   return { relay, mapped, mismatch, eventId: readEventId(mapped) ?? senderEventId };
 }
 

@@ -49,6 +49,8 @@ export interface LiveReceiver {
   /** The mapped name of the customer's id, and the space of the id. null: the definition has no `customer`. */
   customer: { id: string; space: string } | null;
   when: When | null;
+  /** The names of `when` with their paths, so that a request that a relay ignores is not mapped. */
+  gate: Gate;
   /** True if the sender does not sign the event itself. */
   unsigned: boolean;
   /** The last request that each of two valid secrets verified. null: only one secret is valid. */
@@ -114,6 +116,7 @@ export function openReceiver(
     personKey: findPersonKey(trigger.map),
     customer: trigger.customer === undefined ? null : { id: trigger.customer.id, space: spaceOf(definition) },
     when: trigger.when ?? null,
+    gate: compileGate(trigger.when, trigger.map),
     unsigned,
     overlap:
       row.previousSecret === null || isFollower
@@ -216,6 +219,32 @@ export function readMap(compiled: CompiledMap, body: ReadBody): JsonObject {
   return Object.fromEntries(found);
 }
 
+/** The names of `when`: each with the path of its value, null where the map has none, and what the value must be. */
+type Gate = readonly (readonly [name: string, path: Path | null, wanted: When[string]])[];
+
+/** Prepares `when` as `compileMap` prepares the map. */
+function compileGate(when: When | undefined, map: Readonly<Record<string, string>>): Gate {
+  const paths = new Map(compileMap(map));
+  return Object.entries(when ?? {}).map(([name, wanted]) => [name, paths.get(name) ?? null, wanted]);
+}
+
+/** Returns what `matchesWhen` returns for the map of the body, without reading the other names. */
+export function findMismatch(gate: Gate, body: ReadBody): WhenMismatch | null {
+  for (const [name, path, wanted] of gate) {
+    const read = body.form === null ? readPath : readField;
+    const value = path === null ? undefined : read(body.value, path);
+    if (!isWanted(scalarText(value), wanted)) {
+      const mapped = value === undefined ? {} : { [name]: value };
+      return matchesWhen({ [name]: wanted }, mapped);
+    }
+  }
+  return null;
+}
+
+function isWanted(found: string | null, wanted: When[string]): boolean {
+  return typeof wanted === "string" ? found === wanted : found !== null && wanted.includes(found);
+}
+
 /** The first name of `when` that does not match, what it must be (a list: any of it), and what the event has. */
 export interface WhenMismatch {
   name: string;
@@ -233,8 +262,8 @@ export interface WhenMismatch {
 export function matchesWhen(when: When | null | undefined, mapped: JsonObject): WhenMismatch | null {
   for (const [name, wanted] of Object.entries(when ?? {})) {
     const found = Object.hasOwn(mapped, name) ? scalarText(mapped[name]) : null;
-    const matches = typeof wanted === "string" ? found === wanted : found !== null && wanted.includes(found);
-    if (!matches) return { name, wanted, found, instead: found === null ? nameKind(mapped, name) : null };
+    if (!isWanted(found, wanted))
+      return { name, wanted, found, instead: found === null ? nameKind(mapped, name) : null };
   }
   return null;
 }

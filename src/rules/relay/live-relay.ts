@@ -325,6 +325,7 @@ function makeUnreadableRelay(row: LiveRow, source: LiveRow | null, deps: LiveRel
       personKey: null,
       customer: null,
       when: null,
+      gate: [],
       unsigned: false,
       overlap: null,
       secretMarks: { present: null, previous: null },
