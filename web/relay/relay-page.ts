@@ -29,6 +29,7 @@ import { RelayOverview } from "./relay-overview.ts";
 import { RelayRejected } from "./relay-rejected.ts";
 import { RelaySecrets, type SecretUse } from "./relay-secret.ts";
 import { RelayTest } from "./relay-test.ts";
+import { SimulateButton } from "./simulate-dialog.ts";
 
 const REFRESH_MS = 5_000;
 
@@ -68,6 +69,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
   const tabs = tabsOf(place, relay, asked);
   const tab = tabs.some(({ name: known }) => known === asked) ? asked : "";
   return html`<${PageHead} title=${name} ...${back} aside=${health === undefined ? html`<${StateMark} state=${relay.state} />` : html`<${HealthMark} health=${health} />`}>
+      <${SimulateButton} place=${place} relay=${relay} />
       <${PauseButton} place=${place} relay=${relay} onMoved=${change} />
       <button type="button" class="quiet-danger" onClick=${() => setDeleting(true)}>
         <${Icon} name="trash" size=${14} />Delete…</button>
