@@ -177,6 +177,15 @@ describe("a follower", () => {
     expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining("it follows stripe")]);
   });
 
+  test("says while nothing has arrived that the URL of its source must be registered", async () => {
+    await saveAll([followerDefinition("paid", { when: { event_type: "paid" } })], { when: { event_type: "never" } });
+    const health = async () => (await running.api("GET", "/relays/paid")).body.health.message;
+    expect(await health()).toBe("No request has arrived yet. The relay follows stripe: register the URL of stripe at the sender.");
+    await running.hook("stripe", call("a", "other"));
+    await running.clock.advance(2_000);
+    expect(await health()).toBe("Requests arrived, but none became an event yet.");
+  });
+
   test("is never the name that the list of unknown requests suggests, but its source is", async () => {
     await saveAll([followerDefinition("checkout-completed")]);
     for (const name of ["checkout-complete", "strip"]) await running.hook(name, call("a", "paid"));

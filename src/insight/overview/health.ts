@@ -90,8 +90,9 @@ const WORDS: Readonly<Record<HealthState, string>> = {
 };
 
 /** The facts that the health is evaluated from, in addition to the attention items. */
-interface RelayFacts extends Pick<RelayItem, "name" | "state" | "trigger" | "lastEventAt" | "last24h"> {
-  /** True if any request is known, verified or not. */
+interface RelayFacts
+  extends Pick<RelayItem, "name" | "state" | "trigger" | "lastEventAt" | "last24h" | "follows"> {
+  /** True if any request is known, verified or not. The requests of a follower are its source's. */
   called: boolean;
   /** The time when the hold of its environment began. */
   heldAt: string | null;
@@ -138,6 +139,7 @@ function untroubledHealth({
   trigger,
   lastEventAt,
   last24h,
+  follows,
   called,
   heldAt,
 }: RelayFacts): HealthView {
@@ -167,7 +169,8 @@ function untroubledHealth({
     return say("paused", `The relay is paused: ${waits}.`, {
       todo: `Resume it with relay relays resume ${name}.`,
     });
-  if (lastEventAt === null) return say("new", FIRST[trigger](called), { word: NOTHING_YET[trigger](called) });
+  if (lastEventAt === null)
+    return say("new", FIRST[trigger](called, follows), { word: NOTHING_YET[trigger](called) });
   const all = last24h.done + last24h.waiting + last24h.failed + last24h.dead;
   if (all === 0)
     return say(
@@ -182,11 +185,13 @@ const NOTHING_YET: Readonly<Record<EventTrigger, (called: boolean) => string>> =
   schedule: () => "No ticks yet",
   data_change: () => "No changes yet",
 };
-const FIRST: Readonly<Record<EventTrigger, (called: boolean) => string>> = {
-  receiver: (called) =>
+const FIRST: Readonly<Record<EventTrigger, (called: boolean, follows?: string) => string>> = {
+  receiver: (called, follows) =>
     called
       ? "Requests arrived, but none became an event yet."
-      : "No request has arrived yet. Register the receiver URL at the sender.",
+      : follows === undefined
+        ? "No request has arrived yet. Register the receiver URL at the sender."
+        : `No request has arrived yet. The relay follows ${follows}: register the URL of ${follows} at the sender.`,
   schedule: () => "Its first tick is not due yet.",
   data_change: () => "No record that it watches for has changed yet.",
 };
@@ -204,7 +209,10 @@ export async function addHealth<Item extends RelayItem>(
   const heldAt = toIsoOrNull(environment.heldAt);
   const hold = describes ? items.find(({ code }) => code === HELD) : undefined;
   return relays.map((relay) => {
-    const health = evaluateHealth({ ...relay, called: called.has(relay.name), heldAt }, items);
+    const health = evaluateHealth(
+      { ...relay, called: called.has(relay.follows ?? relay.name), heldAt },
+      items,
+    );
     if (health.state !== "held" || hold === undefined) return { ...relay, health };
     return { ...relay, health: { ...health, message: `${health.message} ${hold.message}` } };
   });

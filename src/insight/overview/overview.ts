@@ -129,10 +129,12 @@ interface RelayRow {
   secretKind: string;
   hasSecret: number;
   called: number;
+  /** The receiver that it follows; null: none. */
+  sourceName: string | null;
 }
 
 const RELAYS = `SELECT name, state, json_extract(definition, '$.trigger.kind') AS trigger, secret_kind AS secretKind, secret_set_at IS NOT NULL AS hasSecret,
-    (accepted_at IS NOT NULL OR refused_at IS NOT NULL) AS called
+    (accepted_at IS NOT NULL OR refused_at IS NOT NULL) AS called, source_name AS sourceName
   FROM relay WHERE environment_id = ?1 ORDER BY created_at DESC, name`;
 const ANY_EVENT = `SELECT 1 FROM relay_name CROSS JOIN event INDEXED BY event_of_relay ON event.name_key = relay_name.key
   WHERE relay_name.environment_id = ?1 LIMIT 1`;
@@ -180,7 +182,8 @@ async function orderRelays(
   const own = new Map<string, AttentionItem[]>();
   for (const need of needs)
     if (need.relay !== null) own.set(need.relay, [...(own.get(need.relay) ?? []), need]);
-  const evaluate = ({ name, state, trigger, called }: RelayRow, lastEventAt: string | null) => {
+  const called = new Set(rows.filter((row) => row.called === 1).map(({ name }) => name));
+  const evaluate = ({ name, state, trigger, sourceName }: RelayRow, lastEventAt: string | null) => {
     const last24h = day.relays.get(name) ?? nothing;
     const facts = {
       name,
@@ -188,7 +191,8 @@ async function orderRelays(
       trigger,
       lastEventAt,
       last24h,
-      called: called === 1,
+      ...(sourceName === null ? {} : { follows: sourceName }),
+      called: called.has(sourceName ?? name),
       heldAt: toIsoOrNull(heldAt),
     };
     const of = own.get(name) ?? [];
