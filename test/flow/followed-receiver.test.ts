@@ -202,7 +202,7 @@ describe("a follower", () => {
     const ended = expect.stringMatching(
       /^paid now follows stripe, so its own URL \S+\/paid stops answering\. At the sender, register the URL of stripe instead: \S+\/stripe\.$/,
     );
-    const deleted = "The secret of stripe verifies the requests of paid now, so its own secret was deleted.";
+    const deleted = "The secret of stripe verifies the requests of paid now, so its own secret is deleted.";
     const told = ({ warnings }: { warnings: { code: string; message: string }[] }) => warnings.map(({ code, message }) => [code, message]).sort();
     const expected = [
       ["receiver_url_ended", ended],

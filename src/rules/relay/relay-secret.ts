@@ -214,7 +214,7 @@ function makeReplacedWarning(
   const source = sourceNameOf(after);
   const message =
     source !== null
-      ? `The secret of ${source} verifies the requests of ${after.name} now, so its own secret was deleted.`
+      ? `The secret of ${source} verifies the requests of ${after.name} now, so its own secret is deleted.`
       : secretKind === "minted"
         ? "The stored value does not fit the new recipe, so it was deleted and a new secret was created: give it to the sender, or paste the sender's secret."
         : ["The stored value does not fit the new recipe, so it was deleted.", ...tellWarnings(todo)].join(
