@@ -19,6 +19,7 @@ import { dumpTables, isWhole, makeFolder } from "../kit/data-directory.ts";
 import { startNode } from "../kit/node.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { addRandomRows } from "../kit/random-rows.ts";
+import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { APP, startBareService, startRunningService } from "../kit/running-service.ts";
 import { openShop, signStripe } from "../kit/shop.ts";
 
@@ -421,5 +422,37 @@ test("a moved service continues: a used dedupe key stays used, and numbers conti
     expect((await counted())[0]).toEqual({ count: 0, last: 0, ...before });
     expect(await call(`evt_${back}_${config.database}`)).not.toHaveProperty("duplicate");
     expect((await counted())[0]).toEqual({ count: (before?.count ?? 0) + 1, last: (before?.last ?? 0) + 1 });
+  }
+});
+
+test("a receiver and its followers share the requests after a move and after the way back", async () => {
+  await using first = await startRunningService();
+  await makeOrders(first);
+  await saveRelay(first, receiverDefinition({ name: "stripe" }));
+  for (const name of ["archive", "paid"]) {
+    const definition = receiverDefinition({ name, verify: { scheme: "receiver", receiver: "stripe" } });
+    expect((await first.api("POST", "/relays", { definition })).status).toBe(201);
+  }
+  const { body } = await first.hook("stripe", signedCall({ id: "evt_0", amount: 1 }));
+  await first.drain();
+  await first.service[Symbol.asyncDispose]();
+  await using database = await freshDatabase();
+  const dataDir = copyOf(first.dataDir);
+  expect(await move(["--data-dir", dataDir], { RELAY_MOVE_TO: database.url })).toMatchObject({ code: 0 });
+  const back = join(folder, `back-${++made}`);
+  cpSync(dataDir, back, { recursive: true, filter: (path) => !path.includes("relay.db") });
+  for (const config of [
+    { dataDir, database: readDatabaseUrl(database.url) as DatabaseUrl },
+    { dataDir: back, database: null },
+  ]) {
+    if (config.database === null) expect(await move(["--to", back], { RELAY_DATABASE: database.url })).toMatchObject({ code: 0 });
+    await using running = await startBareService({ config });
+    const call = async (id: string) => {
+      const response = await fetch(`${running.service.url}/hooks/${APP}/stripe`, { method: "POST", ...signedCall({ id, amount: 1 }) });
+      return (await response.json()) as { duplicate?: true; events: { relay: string }[] };
+    };
+    expect(await call("evt_0")).toEqual({ ...body, duplicate: true });
+    const { events, duplicate } = await call(`evt_${config.database === null ? "back" : "there"}`);
+    expect([events.map(({ relay }) => relay), duplicate]).toEqual([["stripe", "archive", "paid"], undefined]);
   }
 });
