@@ -64,8 +64,10 @@ function writeKit(kit: Kit, sender: Sender): string {
     `The names must match: ${title} sends the names that you gave there, and \`when\` of each relay matches them. Add a name to the list in \`when\` to sell the same thing under two names.`,
     "## What each step does",
     `The tests of Relay send these requests in this order, twice, and out of order. The product of the catalog gives 100 credits: change or remove \`credits\`.`,
-    ...kit.lives.flatMap(({ title: heading, steps }) => [
+    "You can [play](/docs/selling-kits#play-a-life-before-you-go-live) each of these lives in local development and in development.",
+    ...kit.lives.flatMap(({ name: life, title: heading, steps }) => [
       `### ${heading}`,
+      `To play it: \`relay simulate ${name} ${life}\`.`,
       writeTable(
         ["day", "step", "access", ...(plans ? ["plan"] : []), "credits"],
         steps.map(({ day, does, outcome }) => [String(day), fill(does), ...describeOutcome(outcome, plans)]),
@@ -81,17 +83,12 @@ function writeKit(kit: Kit, sender: Sender): string {
   ].join("\n\n");
 }
 
-/** Shows a sample purchase in local development, if an event of the kit can create the customer. */
-function tryIt({ sender, relays, token }: Kit): string[] {
-  if (token !== undefined) return [];
-  const learns = relays.find(({ name, map }) => name === "customer" && Object.hasOwn(map, "person_email"));
-  const purchase = relays.find(({ name }) => name === "purchase");
-  const needsCustomer = purchase?.customer !== undefined && learns !== undefined;
-  const sent = [...(needsCustomer ? [`relay send ${sender}-customer`] : []), `relay send ${sender}-purchase`];
+/** Plays a purchase in local development. */
+function tryIt({ sender }: Kit): string[] {
   return [
-    "Leave this terminal open. In another one, send a sample purchase, signed as the provider signs:",
-    writeBlock("sh relay", [...sent, "relay people show ada@example.com"].join("\n")),
-    writeBlock("text output", `ada@example.com …\n… access … ${KIT_NAMES.product} since …`),
+    "Leave this terminal open. In another one, play a purchase. The command sends requests that are signed as the provider signs, and shows what each step changes:",
+    writeBlock("sh relay", `relay simulate ${sender} purchase`),
+    writeBlock("text output", `… access … none → ${KIT_NAMES.product}`),
   ];
 }
 

@@ -19,7 +19,7 @@ export const mcp: Command = {
   words: ["mcp"],
   summary: "connect an assistant (MCP)",
   details:
-    "The command runs the connector for editors and assistants on standard input and output. It connects to the service on the data directory or to a server. The tools list and read relays, events, requests, problems, people, the catalog, senders and the documentation. They validate, explain and compare. They also send a test event, replay one event or many, pause and resume. If the setting connector.saves is on, they save relays and the catalog. --read-only offers only the tools that change nothing.",
+    "The command runs the connector for editors and assistants on standard input and output. It connects to the service on the data directory or to a server. The tools list and read relays, events, requests, problems, people, the catalog, senders and the documentation. They validate, explain and compare. They also send a test event, play a step of a customer's life with a selling kit, replay one event or many, pause and resume. If the setting connector.saves is on, they save relays and the catalog. --read-only offers only the tools that change nothing.",
   options: [
     { name: "read-only", env: "RELAY_MCP_READ_ONLY", help: "offer only tools that change nothing" },
     ...ANYWHERE,

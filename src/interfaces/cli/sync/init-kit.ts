@@ -117,5 +117,8 @@ export function tellKit({ kit, sender, names }: KitFiles, world: World): void {
   for (const sentence of kit.cannot) world.tell(`Note: ${sentence}`);
   world.tell("");
   world.tell(`Next, run ${relay} dev. It shows the receiver URL and watches these files.`);
+  world.tell(
+    `Then play a purchase in another terminal, and see what it changes: ${relay} simulate ${sender.name} purchase`,
+  );
   world.tell(`Read what each step of a sale does: ${relay} docs ${kitPage(sender.name)}`);
 }
