@@ -63,7 +63,7 @@ const FLOWS: readonly string[] = [
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */
 const LONG_RULES: readonly string[] = [
-  ...["schedule", "schedule-clock", "caretaker", "alert", "unmailed-alerts", "fruitless", "silence", "health-nodes", "action-time"],
+  ...["schedule", "schedule-clock", "caretaker", "alert", "unmailed-alerts", "test-request", "fruitless", "silence", "health-nodes", "action-time"],
   ...["event-row", "event-state", "relay-view", "relay-list", "save-warning", "capture", "client-signin", "app-removal"],
   ...["runner-inline", "runner-crash", "runner-effect", "runner-order", "runner-release", "capture-model"],
 ];
