@@ -32,6 +32,11 @@ const WIDER: Readonly<Record<string, Partial<TurnWork>>> = {
   // A stored file has at most 5 MiB.
   "GET {E}/files/:id, call 1": { bytes: 5_300_000 },
   // An event has at most 256 KiB, which hold 85,000 values. They are read, and written once.
+  // The response has the result of 999 lines at 21 relays, and is written once.
+  "POST {E}/relays/:name/import-missed, call 1": { values: 160_000 },
+  "POST {E}/relays/:name/import-missed, call 2": { values: 160_000 },
+  // The events of one request at 21 relays are stored in one transaction.
+  "POST {E}/relays/:name/import-missed, call 7": { bytes: 2_900_000 },
   "POST {E}/relays/:name/import-missed, call 3": { values: 175_000 },
   "POST {E}/relays/:name/import-missed, call 4": { values: 175_000 },
   "POST {E}/relays/:name/test-event, call 1": { values: 175_000 },

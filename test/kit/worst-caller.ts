@@ -1,4 +1,5 @@
 /** Makes the worst calls on a filled service, each with the token that its route asks for. */
+import { MAX_FOLLOWERS } from "../../src/base/limit.ts";
 import { readWhole } from "./change-stream.ts";
 import type { FilledAccess } from "./filled-service.ts";
 import { eventId, LAST_WIDE_EVENT } from "./filled-store.ts";
@@ -67,6 +68,11 @@ async function createRelays(must: (method: string, path: string, body: unknown) 
   const verify = { scheme: "signature", header: "x-signature", signedPayload: "{body}" };
   const missed = { name: "missed", trigger: { kind: "receiver", verify, map: { event_id: "id", ...large } }, actions: [write] };
   await must("POST", `${E}/relays`, { definition: missed, secret: TOKEN });
+  // An import offers each line to all followers.
+  for (let nth = 0; nth < MAX_FOLLOWERS; nth++)
+    await must("POST", `${E}/relays`, {
+      definition: { ...missed, name: `missed${nth}`, trigger: { ...missed.trigger, verify: { scheme: "receiver", receiver: "missed" } } },
+    });
   const trigger = { kind: "data_change", collection: "watched", on: ["created", "updated", "deleted"] };
   await must("POST", `${E}/relays`, { definition: { name: "watcher", trigger, actions: [write] } });
 }

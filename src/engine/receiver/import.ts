@@ -24,10 +24,8 @@ import { type EarlierUse, findEarlierUse, type SignatureUse, spendSignature } fr
 
 /** The most lines of one batch, which is one request. */
 export const MAX_IMPORT_LINES = 1_000;
-/** The events of one transaction, which takes some milliseconds. A line is one event of each relay that it is offered to. */
+/** The most events of one transaction and their bytes, which take some milliseconds. A line is one event of each relay that it is offered to. */
 const STEP_EVENTS = 32;
-/** The fewest lines of one transaction, where many relays follow the receiver. */
-const MIN_STEP_LINES = 4;
 const STEP_BYTES = 64 * 1024;
 
 const OUTCOMES = ["new", "known", "ignored", "refused"] as const;
@@ -119,8 +117,7 @@ export async function importEvents(
   const lines: ImportLineView[] = [];
   let planned = new Planned();
   let nextLine = firstLine;
-  const stepLines = Math.max(MIN_STEP_LINES, Math.floor(STEP_EVENTS / takers.length));
-  for (const step of stepsOf(batch.bytes, firstLine, stepLines)) {
+  for (const step of stepsOf(batch.bytes, firstLine, takers.length)) {
     const judged: Judged[] = [];
     for (const line of step) judged.push(await judge(takers, line, change.nowMs, way));
     await yieldToEventLoop();
@@ -190,8 +187,10 @@ const LF = 0x0a;
 const CR = 0x0d;
 const BOM = [0xef, 0xbb, 0xbf];
 
-/** Splits the bytes into steps of non-empty lines without their line ends. Throws for a batch of too many lines. */
-function* stepsOf(bytes: Uint8Array, firstLine: number, stepLines: number): Generator<Line[]> {
+/** Splits the bytes into steps of non-empty lines without their line ends, each at least one line. Throws for a batch of too many lines. */
+function* stepsOf(bytes: Uint8Array, firstLine: number, takers: number): Generator<Line[]> {
+  const stepLines = Math.max(1, Math.floor(STEP_EVENTS / takers));
+  const stepBytes = STEP_BYTES / takers;
   let step: Line[] = [];
   let held = 0;
   let [line, start] = [firstLine, BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0];
@@ -206,7 +205,7 @@ function* stepsOf(bytes: Uint8Array, firstLine: number, stepLines: number): Gene
     const one = bytes.subarray(start, bytes[end - 1] === CR && end > start ? end - 1 : end);
     start = end + 1;
     if (one.every((byte) => byte === 0x20 || byte === 0x09)) continue;
-    if (step.length === stepLines || (step.length > 0 && held + one.byteLength > STEP_BYTES)) {
+    if (step.length === stepLines || (step.length > 0 && held + one.byteLength > stepBytes)) {
       yield step;
       [step, held] = [[], 0];
     }
@@ -237,8 +236,8 @@ async function judge(
     const event = evaluateLine(relay, open, nowMs, way);
     if (event.outcome !== "fits") parts.push({ ...NOTHING, relay: relay.name, ...event });
     else parts.push({ relay, event, payload: makeEventPayload(event.reading, open.parsed) });
-    // Lets other work run after a large line.
-    if (bytes.byteLength > STEP_BYTES) await yieldToEventLoop();
+    // Lets other work run after a large line, and after each relay of a line that many relays read.
+    if (bytes.byteLength > STEP_BYTES / takers.length) await yieldToEventLoop();
   }
   return { line, open, parts };
 }
