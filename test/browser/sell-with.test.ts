@@ -31,8 +31,9 @@ test("an invalid name is refused with its rule, and cannot be saved", async () =
   expect(await kit.getByRole("button", { name: /^Save 6 relays/ }).isDisabled()).toBe(true);
 });
 
-test("a name of the seller appears in every relay", async () => {
+test("a name of the seller appears in every relay, and a save in the middle of the typing is not possible", async () => {
   await kit.getByLabel("Name of the product").fill("atlas");
+  expect(await kit.getByRole("button", { name: /^Save 6 relays/ }).isDisabled()).toBe(true);
   await kit.getByText("A paid order of atlas gives the product.").waitFor();
   await kit.getByLabel("Name of the second plan").fill("team");
   await kit.getByText("lemon-squeezy-plan-team", { exact: true }).waitFor();

@@ -163,7 +163,7 @@ test(`the service raises and resolves each problem once and emails each alert on
       ],
     ]);
     for (const { code } of alerts) {
-      const told = texts.filter((text) => text.includes(`${name} · ${code} · `)).length;
+      const told = texts.filter((text) => new RegExp(`${name}: [^\\n]*\\(${code}\\) · `).test(text)).length;
       if (told === 0) lost += 1;
       expect([name, code, told]).toEqual([name, code, Math.min(told, 1)]);
     }

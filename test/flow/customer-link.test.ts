@@ -84,6 +84,11 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
   });
 });
 
+test("a link has no spaces around its id, as an event has none", async () => {
+  await link(ada, " cus_1 ");
+  expect(await customersOf(ada)).toMatchObject([{ id: "cus_1" }]);
+});
+
 test("an event that waits for the id finds the person at its next retry, and at once when it is retried now", async () => {
   const [first, second] = [
     await sendEvent(running, "a", { customer: "cus_1" }, "stripe"),

@@ -109,6 +109,8 @@ describe("an event with a person and a customer id", () => {
     ["has null", null],
     ["has an empty text", " "],
     ["has an object", { id: "cus_1" }],
+    ["has 0, as a guest", 0],
+    ["has false", false],
   ])("runs and writes none where the customer %s", async (_what, customer) => {
     await saveSource();
     const made = await send("stripe", { id: "a", email: ADA, customer });

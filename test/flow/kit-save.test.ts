@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { KIT_NAMES } from "../../src/rules/senders/kit-definitions.ts";
 import { playLife } from "../../src/rules/senders/kit-life.ts";
-import { findKit } from "../../src/rules/senders/kit-registry.ts";
+import { findKit, KITS } from "../../src/rules/senders/kit-registry.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { SIGNERS } from "../kit/sender-signer.ts";
 
@@ -74,6 +74,20 @@ const REFUSED: readonly Refused[] = [
   { name: "a provider without a kit", sender: "nowhere", code: "not_found", message: /no kit for this provider: GET \/api\/kits lists the kits/ },
   { name: "an invalid name", names: { product: "My Course" }, code: "invalid_input", message: /`product`.*1 to 40 lowercase letters/ },
   { name: "two equal names", names: { plan: "pro" }, code: "invalid_input", message: /`plan2`.*already the name of the first plan/ },
+  { name: "a name of 41 characters", names: { product: "a".repeat(41) }, code: "invalid_input", message: /at most 40 characters/ },
+  {
+    name: "a plan with the name of another entry of the kit",
+    sender: "stripe",
+    names: { plan: "course-free" },
+    code: "invalid_input",
+    message: /Two entries of the kit's catalog would have the name course-free/,
+  },
+  {
+    name: "another kit of the same provider",
+    stage: () => save({ product: "atlas" }),
+    code: "name_taken",
+    message: /The relay lemon-squeezy-purchase exists with other content, so nothing was saved: edit that relay, or delete it first/,
+  },
   {
     name: "an item that exists with other content",
     stage: () => running.api("PUT", "/products/course", { credits: 5 }),
@@ -124,11 +138,15 @@ describe("the checklist of the source", () => {
     expect((await steps()).filter((step) => step.startsWith("-"))).toEqual([]);
   });
 
-  test("names the event types that its followers wait for", async () => {
-    await save();
-    const { checklist } = (await running.api("GET", `/relays/${SOURCE}/checklist`)).body;
-    expect(checklist.eventTypes.map(({ type }: { type: string }) => type).sort()).toEqual(findKit(SOURCE)?.eventTypes.toSorted());
-  });
+  test.each(KITS.map(({ sender, eventTypes }) => [sender, eventTypes] as const))(
+    "names the event types of the kit of %s",
+    async (sender, eventTypes) => {
+      await save({}, sender);
+      const { checklist } = (await running.api("GET", `/relays/${sender}/checklist`)).body;
+      const named = checklist.eventTypes.map(({ type }: { type: string }) => type);
+      if (eventTypes.length > 0) expect(named.toSorted()).toEqual(eventTypes.toSorted());
+    },
+  );
 
   test("a follower has no such steps", async () => {
     await save();

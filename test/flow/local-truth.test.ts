@@ -339,3 +339,23 @@ describe("a folder that git changes", () => {
     expect((await stands("one")).id).toBe(id);
   });
 });
+
+describe("a selling kit that is saved", () => {
+  test("is written to a file for each relay and to the catalog", async () => {
+    await begin();
+    const { status, json: saved } = await call("POST", "/kits/stripe", {});
+    expect([status, saved.file, saved.warnings]).toEqual([201, "service/catalog.json", []]);
+    for (const name of saved.relays) expect(json(file(name)).name).toBe(name);
+    expect(Object.keys(json(at("catalog.json")).products)).toContain("course");
+  });
+
+  test("is refused while a file of one of its relays has an error, and the file stays", async () => {
+    await begin();
+    writeFileSync(file("stripe-purchase"), '{ "name": "stripe-purchase", ');
+    const { status, json: refused } = await call("POST", "/kits/stripe", {});
+    expect([status, refused.code]).toEqual([409, "version_conflict"]);
+    expect(refused.message).toContain("service/relays/stripe-purchase.json was changed and is not in force");
+    expect(text("stripe-purchase")).toBe('{ "name": "stripe-purchase", ');
+    expect((await call("GET", "/relays")).json.items).toEqual([]);
+  });
+});

@@ -2,7 +2,7 @@
  * Selling kits as the first step of a new relay: the seller names a product and plans, sees every relay and the catalog, and saves them together.
  * After the save, the page shows the new secret and the steps at the provider.
  */
-import { useLayoutEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { SavedKit } from "../../src/interfaces/api/kit.ts";
 import type { KitLine, KitView } from "../../src/rules/senders/kit-view.ts";
 import type { Page, Relay } from "../base/answer.ts";
@@ -18,7 +18,6 @@ import { PageHead } from "../component/page-head.ts";
 import { SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
-import { useTyped } from "../component/use-typed.ts";
 import { WarningList } from "../component/warning-list.ts";
 import { needsIssuedSecret, PasteSecret } from "./paste-secret.ts";
 import { secretsOf } from "./relay-created.ts";
@@ -51,11 +50,16 @@ interface Props {
 }
 
 export function KitPreview({ place, sender, onMade }: Props): View {
+  const [typed, setTyped] = useState(NAMES);
   const [names, setNames] = useState(NAMES);
   const [shown, setShown] = useState<KitView | null>(null);
   const path = `/api/kits/${encodeURIComponent(sender)}${writeQuery(names)}`;
   const { data, error, reload } = useLoad<{ kit: KitView }>(path);
   const { send, isSending, error: refusal } = useSend();
+  useEffect(() => {
+    const timer = setTimeout(() => setNames(typed), TYPING_PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
   // The last valid kit stays while the next one loads, and while a name is invalid.
   if (data !== undefined && data.kit !== shown) setShown(data.kit);
   const kit = data?.kit ?? shown;
@@ -79,7 +83,9 @@ export function KitPreview({ place, sender, onMade }: Props): View {
     <form class="stack" onSubmit=${save}>
       <div class="kit-names">${FIELDS.filter(({ field }) => sellsPlans || field === "product").map(
         ({ field, label }) =>
-          html`<${NameField} key=${field} label=${label} value=${names[field]} onName=${(name: string) => setNames({ ...names, [field]: name })} />`,
+          html`<label key=${field} class="field"><span>${label}</span>
+            <input class="mono" value=${typed[field]} maxlength="40" spellcheck=${false} autocomplete="off"
+              onInput=${(event: InputEvent) => setTyped({ ...typed, [field]: (event.target as HTMLInputElement).value })} /></label>`,
       )}</div>
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
       <h3>Relays</h3>
@@ -96,25 +102,11 @@ export function KitPreview({ place, sender, onMade }: Props): View {
       ${
         place.environment === "production"
           ? html`<${Notice} kind="info">Save a kit in development, try it there, and promote it to production. <a href=${pagePath({ ...place, environment: "development" }, "relays", "new") + writeQuery({ sell: sender })}>Open development</a><//>`
-          : html`<div class="form-actions"><button class="primary" disabled=${isSending || data === undefined}>
+          : html`<div class="form-actions"><button class="primary" disabled=${isSending || data === undefined || names !== typed}>
             ${isSending ? "Saving…" : `Save ${relays.length} relays and the catalog`}</button></div>`
       }
     </form>
   </section>`;
-}
-
-function NameField({
-  label,
-  value,
-  onName,
-}: {
-  label: string;
-  value: string;
-  onName: (name: string) => void;
-}): View {
-  const { typed, onType } = useTyped(value, onName, { restMs: TYPING_PAUSE_MS });
-  return html`<label class="field"><span>${label}</span>
-    <input class="mono" value=${typed} maxlength="40" spellcheck=${false} autocomplete="off" onInput=${onType} /></label>`;
 }
 
 /** Page after the save of a kit: the receiver URL and the secret of its source, and the steps at the provider. */
@@ -128,7 +120,7 @@ export function KitMade({ place, made: { kit, saved } }: { place: Place; made: M
   const warnings = saved.warnings.filter(({ code }) => !asksSecret || code !== "secret_missing");
   return html`<${PageHead} title="Sell with ${title}" back="Relays" backTo=${pagePath(place, "relays")} />
     <div class="stack narrow-page">
-      <${Notice} kind="good">${changes === 0 ? "Everything exists already, and nothing changed." : `Saved ${relays.length} relays and their catalog.`}${file !== undefined && html` Written to <code>${file}</code> and to the folder of the relays.`}<//>
+      <${Notice} kind="good">${changes === 0 ? "Everything exists already, and nothing changed." : `Saved ${relays.length} relays and their catalog.`}${file !== undefined && saved.warnings.every(({ code }) => code !== "file_not_written") && html` Written to <code>${file}</code> and to one file for each relay.`}<//>
       <${WarningList} warnings=${warnings} />
       ${
         loaded?.receiverUrl !== undefined &&

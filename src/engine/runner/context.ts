@@ -96,13 +96,19 @@ function readMapped({ payload: { mapped } }: PersonRequest, name: string): strin
 
 type Customer = NonNullable<LiveReceiver["customer"]>;
 
+/** Returns the provider's id of the event's customer, or an empty text. Providers write 0 and false for a guest without an account. */
+function readCustomerId(request: PersonRequest, id: string): string {
+  const text = readMapped(request, id)?.trim() ?? "";
+  return /^(0|true|false)$/.test(text) ? "" : text;
+}
+
 /** Finds the person by the provider's id. An unknown id is retried, because providers deliver out of order. */
 async function personOfCustomer(
   tx: Writer,
   request: PersonRequest,
   { id, space }: Customer,
 ): Promise<PersonOutcome> {
-  const customerId = readMapped(request, id)?.trim() ?? "";
+  const customerId = readCustomerId(request, id);
   if (customerId === "") {
     const message = `${id} names nothing in this event, so it has no customer ID and no action ran.`;
     return { kind: "failed", code: "person_not_found", message };
@@ -122,7 +128,7 @@ async function rememberPair(
   person: PersonRow,
 ): Promise<void> {
   const { relay, event, nowMs, warn } = request;
-  const customerId = readMapped(request, id)?.trim() ?? "";
+  const customerId = readCustomerId(request, id);
   if (customerId === "" || event.unsigned || relay.receiver?.unsigned !== false) return;
   if (!isCustomerId(customerId)) {
     warn(

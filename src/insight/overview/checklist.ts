@@ -89,7 +89,11 @@ export async function showChecklist(
   );
   const followers = await store.read((tx) => listFollowers(tx, environment.id, relay.name));
   const eventTypes = isReceiver
-    ? listEventTypes([trigger, ...followers.map((follower) => follower.definition.trigger)], sender)
+    ? listEventTypes(
+        [trigger, ...followers.map((follower) => follower.definition.trigger)],
+        sender,
+        await listKitTypes(relay.name, followers),
+      )
     : [];
   const context = { environment, relay, source, sender, facts, receiverUrl, eventTypes };
   const steps = [
@@ -176,17 +180,33 @@ const REQUESTS = `SELECT accepted_at AS acceptedAt, refused_at AS refusedAt,
       AND log.at >= relay.created_at AND log.at >= $setAt AND log.outcome = 'refused' ORDER BY log.at DESC LIMIT 1) AS rejection
   FROM relay WHERE id = $id`;
 
+/** Lists the types of the selling kit that the source and one of its followers come from. Some of its relays name no type, as a header has it. */
+async function listKitTypes(
+  source: string,
+  followers: readonly { name: string }[],
+): Promise<readonly string[]> {
+  if (followers.length === 0) return [];
+  const { findKit } = await import("../../rules/senders/kit-registry.ts");
+  const kit = findKit(source);
+  const names = new Set(kit?.relays.map(({ name }) => `${source}-${name}`));
+  return kit !== null && followers.some(({ name }) => names.has(name)) ? kit.eventTypes : [];
+}
+
 /** Lists the types that the relay and its followers wait for, or else all types of the sender that a relay can use. */
 function listEventTypes(
   triggers: readonly Definition["trigger"][],
   sender: Sender | null,
+  ofKit: readonly string[],
 ): ChecklistView["eventTypes"] {
   const known = new Map(sender?.eventTypes.map(({ type, meaning }) => [type, meaning]));
   const wanted = triggers.flatMap((trigger) =>
     trigger.kind === "receiver" ? listWantedTypes(trigger, sender, known) : [],
   );
-  const types = wanted.length > 0 ? [...new Set(wanted)] : [...known.keys()];
-  return types.map((type) => ({ type, meaning: known.get(type) ?? null }));
+  const types = [...new Set([...ofKit, ...wanted])];
+  return (types.length > 0 ? types : [...known.keys()]).map((type) => ({
+    type,
+    meaning: known.get(type) ?? null,
+  }));
 }
 
 function listWantedTypes(

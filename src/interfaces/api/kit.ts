@@ -4,8 +4,12 @@ import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { makePage, readPageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, pageOf, pageQuery, savedFile, warningView } from "../../base/schema.ts";
+import type { SavedFileResult } from "../../operator/sync/local-files.ts";
+import { CATALOG_TARGET } from "../../operator/sync/local-problem.ts";
+import type { ProjectFolder } from "../../operator/sync/local-sync.ts";
 import { saveNew } from "../../operator/sync/plan-apply.ts";
 import { appliedView } from "../../operator/sync/plan-view.ts";
+import { relayTarget } from "../../rules/relay/relay.ts";
 import { kitLine, kitView, listKit, viewKit } from "../../rules/senders/kit-view.ts";
 import { findDefaultPlan } from "../../shop/selling/plan.ts";
 import { environmentRoute, openRoute } from "../http/route.ts";
@@ -19,13 +23,18 @@ const readKits = async () => ({
   ...(await import("../../rules/senders/registry.ts")),
 });
 
-const kitName = (what: string) =>
-  Type.Optional(Type.String({ maxLength: 40, description: `the name of ${what} in the catalog` }));
+const kitName = (what: string, usual: string) =>
+  Type.Optional(
+    Type.String({
+      maxLength: 40,
+      description: `the name of ${what}, at most 40 characters; ${usual} if absent`,
+    }),
+  );
 
 const kitNames = {
-  product: kitName("the product; course if absent"),
-  plan: kitName("the first plan; basic if absent"),
-  plan2: kitName("the second plan; pro if absent"),
+  product: kitName("the product", "course"),
+  plan: kitName("the first plan", "basic"),
+  plan2: kitName("the second plan", "pro"),
 };
 
 const savedKit = Type.Object({
@@ -52,6 +61,17 @@ function withoutDefaultPlan(catalog: JsonObject): JsonObject {
   const plans = Object.entries(isJsonObject(catalog.plans) ? catalog.plans : {});
   const others = plans.filter(([, plan]) => !isJsonObject(plan) || plan.default !== true);
   return { ...catalog, plans: Object.fromEntries(others) };
+}
+
+/** Writes the files of the saved items in local development. `file` is the catalog's; a relay whose file was not written has a warning. */
+async function settleFiles(
+  folder: ProjectFolder | null,
+  targets: readonly string[],
+): Promise<SavedFileResult> {
+  const results: SavedFileResult[] = [];
+  for (const target of targets) if (folder !== null) results.push(await folder.settle(target));
+  const [{ file } = {}] = results;
+  return { ...(file === undefined ? {} : { file }), warnings: results.flatMap(({ warnings }) => warnings) };
 }
 
 export const kitRoutes = [
@@ -87,7 +107,6 @@ export const kitRoutes = [
   environmentRoute({
     method: "POST",
     path: "/kits/:sender",
-    saves: "catalog",
     summary:
       "Saves the relays and the catalog of a selling kit in one transaction, except in production. Only this response has new secrets.",
     body: fields(kitNames),
@@ -106,14 +125,19 @@ export const kitRoutes = [
       const catalog = hasDefault ? withoutDefaultPlan(kit.catalog) : kit.catalog;
       const { files, warnings } = await readSent({ relays, catalog }, false, nowMs);
       const cap = deps.syncCap.makeCap(environment, nowMs);
+      const names = relays.map(({ name }) => String(name));
+      const targets = [CATALOG_TARGET, ...names.map(relayTarget)];
+      for (const target of targets) await deps.projectFolder?.prepare(target);
       const saved = await deps.store.write(origin, (tx) => saveNew(tx, relayContext(call), files, cap));
+      const written = await settleFiles(deps.projectFolder, targets);
       const ofEntries = saved.entries.flatMap((entry) => entry.warnings);
       return {
+        ...written,
         source: kit.sender,
-        relays: relays.map(({ name }) => String(name)),
+        relays: names,
         changes: saved.changes,
         secrets: saved.secrets,
-        warnings: [...warnings, ...ofEntries, ...saved.warnings],
+        warnings: [...warnings, ...ofEntries, ...saved.warnings, ...written.warnings],
       };
     },
   }),

@@ -75,7 +75,7 @@ function writeKit(kit: Kit, sender: Sender): string {
     ]),
     ...(plans
       ? [
-          "The relays of the plans read the state of the subscription and no invoice. Each event with a state therefore corrects the result of earlier ones. A receipt shows the start or the change of a plan, not each payment.",
+          "The relays of the plans read the state of the subscription and no invoice. Each event with a state therefore corrects the result of earlier ones. A receipt shows the start or the change of a plan, not each payment. A person has one plan at a time: the end of one subscription ends it, also if the customer pays for a second subscription.",
         ]
       : []),
     "## Move from another billing helper",

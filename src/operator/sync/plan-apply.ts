@@ -134,9 +134,13 @@ export async function saveNew(
   const plan = await readPlan(tx, context.environment.id, files);
   for (const { kind, name, state, after } of plan.entries) {
     if (after === null || state === "created" || state === "unchanged") continue;
+    const todo =
+      kind === "relay"
+        ? "edit that relay, or delete it first"
+        : "choose other names, or rename or delete what exists";
     throw new Refusal(
       "name_taken",
-      `The ${kind} ${name} exists with other content, so nothing was saved: choose other names, or rename or delete what exists.`,
+      `The ${kind} ${name} exists with other content, so nothing was saved: ${todo}.`,
     );
   }
   const carrier = new PlanApplier(tx, context, files, plan, false, false, FROM_DASHBOARD);

@@ -51,6 +51,7 @@ export function kitDefinitions(kit: Kit, sender: Sender, names: KitNames): KitDe
       actions,
     };
   });
+  checkEntries(kit, names);
   const { collections } = startCatalog(source);
   const catalog = {
     collections: { ...(collections as JsonObject), ...writtenCollections(kit) },
@@ -103,6 +104,20 @@ const NAMED: Readonly<Record<keyof KitNames, string>> = {
   plan: "the first plan",
   plan2: "the second plan",
 };
+
+/** Throws if a name makes two entries of the catalog equal, such as a plan with the name of the product's free variant. */
+function checkEntries({ catalog }: Kit, names: KitNames): void {
+  const taken = new Set<string>();
+  for (const key of [...Object.keys(catalog.products), ...Object.keys(catalog.plans)]) {
+    const name = fillNames(key, names) as string;
+    if (taken.has(name))
+      throw new Refusal(
+        "invalid_input",
+        `Two entries of the kit's catalog would have the name ${name}, and a catalog has each name once: choose other names for the product and the plans.`,
+      );
+    taken.add(name);
+  }
+}
 
 function checkNames(names: KitNames): void {
   const taken = new Map<string, string>([[FREE_PLAN, "the plan of people without a subscription"]]);

@@ -175,9 +175,11 @@ interface ManualCustomer {
 export async function linkCustomerManually(
   tx: Writer,
   change: Change,
-  { personId, space, id, fingerprint }: ManualCustomer,
+  { personId, space, id: written, fingerprint }: ManualCustomer,
 ): Promise<{ customer: CustomerView; linked: boolean; movedFrom: string | null }> {
   const { environmentId, by, nowMs } = change;
+  // An event's id is trimmed too.
+  const id = written.trim();
   if (!isCustomerId(id))
     throw new Refusal(
       "invalid_input",
@@ -208,9 +210,10 @@ export async function linkCustomerManually(
 export async function unlinkCustomerManually(
   tx: Writer,
   change: Change,
-  { personId, space, id, fingerprint }: ManualCustomer,
+  { personId, space, id: written, fingerprint }: ManualCustomer,
 ): Promise<void> {
   const { environmentId } = change;
+  const id = written.trim();
   const sql = `DELETE FROM person_customer
     WHERE environment_id = $environmentId AND space = $space AND customer_id = $id AND person_id = $personId`;
   if ((await tx.run(sql, { environmentId, space, id, personId })) === 0)
