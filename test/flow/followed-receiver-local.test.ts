@@ -1,6 +1,6 @@
-/** Tests a relay that follows a receiver in local development: its file, `relay send`, `relay relays show` and `relay validate`. */
+/** Tests a relay that follows a receiver in the commands: its file, `relay send`, `relay relays show`, `relay validate`, imports, sync and pull. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCli } from "../kit/cli-process.ts";
@@ -94,4 +94,49 @@ test("import-missed shows in the plan what the receiver and each follower do wit
   expect(done.told).toContain("To see the events run: relay events list.");
   const again = await runCommand(["import-missed", "archive", "--json"], { cwd: home, input });
   expect(JSON.parse(again.said)).toMatchObject({ relay: "archive", new: 0, known: 2, refused: 1 });
+});
+
+test("sync and pull carry a receiver with its followers between a folder and a server", async () => {
+  const server = mkdtempSync(join(tmpdir(), "relay-follow-server-"));
+  const pulled = mkdtempSync(join(tmpdir(), "relay-follow-pulled-"));
+  try {
+    await using serving = startCli(["serve", "--port", "0"], { cwd: server });
+    const url = `http://127.0.0.1:${/127\.0\.0\.1:(\d+)/.exec(await serving.line("127.0.0.1:"))?.[1]}`;
+    await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: server });
+    const made = await runCommand(["keys", "create", "--app", "shop", "--environment", "development"], { cwd: server });
+    const env = { RELAY_URL: url, RELAY_KEY: /relay_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "" };
+    expect((await runCommand(["sync", "--yes"], { cwd: home, env })).code).toBe(0);
+    const carried = await runCommand(["pull", "--yes"], { cwd: pulled, env });
+    expect([carried.code, carried.told]).toEqual([0, expect.anything()]);
+    for (const { name, ...definition } of [FOLLOWER, RECEIVER])
+      expect(JSON.parse(readFileSync(join(pulled, "service", "relays", `${name}.json`), "utf8"))).toEqual({ name, ...definition });
+    rmSync(join(pulled, "service", "relays", "stripe.json"));
+    const pruned = await runCommand(["sync", "--prune", "--yes"], { cwd: pulled, env });
+    expect([pruned.code, `${pruned.said}${pruned.told}`]).toEqual([1, expect.stringContaining("archive follows stripe, so you cannot delete it")]);
+  } finally {
+    for (const folder of [server, pulled]) rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("relay validate and relay dev refuse a follower that acts on people if the sender of its source signs nothing", async () => {
+  const source: Record<string, unknown> = { ...RECEIVER, trigger: { ...(RECEIVER["trigger"] as object), verify: { scheme: "shared_token" } } };
+  const grants = receiverDefinition({
+    name: "grants",
+    verify: { scheme: "receiver", receiver: "stripe" },
+    map: { event_id: "id", person_email: "email" },
+    actions: [{ type: "grant_credits", amount: 1 }],
+  });
+  for (const definition of [source, grants]) writeFileSync(join(home, "service", "relays", `${definition["name"]}.json`), JSON.stringify(definition));
+  const says = expect.stringContaining("this sender does not sign the event");
+  const checked = await runCommand(["validate"], { cwd: home });
+  expect([checked.code, `${checked.said}${checked.told}`]).toEqual([1, says]);
+  await using dev = startCli(["dev", "--port", "0"], { cwd: home });
+  await dev.line("Dashboard");
+  expect(
+    dev
+      .lines()
+      .filter((line) => line.includes("grants"))
+      .join("\n"),
+  ).toEqual(says);
+  expect((await runCommand(["relays", "show", "grants"], { cwd: home })).code).toBe(1);
 });
