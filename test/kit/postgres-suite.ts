@@ -58,6 +58,7 @@ const FLOWS: readonly string[] = [
   "kit-save",
   "kit-sync",
   "customer",
+  "erasure-request",
   "customer-link",
 ];
 

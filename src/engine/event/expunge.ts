@@ -3,14 +3,22 @@
  * runs again. The erasure of a person expunges the events about them. In other earlier events it redacts the address, and those events still run. The
  * maintenance jobs walk through the events.
  */
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+  scalarText,
+  writeJson,
+} from "../../base/json.ts";
+import { MAX_FOLLOWERS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
 import { spaceOf } from "../../rules/relay/customer-space.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { RELAY } from "../../rules/relay/relay.ts";
 import { withSourceScheme } from "../../rules/relay/source.ts";
-import { findPersonKey } from "../../rules/trigger/receiver.ts";
+import { findPersonKey, type ReceiverTrigger } from "../../rules/trigger/receiver.ts";
 import type { OpenErasure } from "../../shop/people/person-erase.ts";
 import type { PiiMatcher } from "../../shop/people/pii-match.ts";
 import { type LookedAt, reach } from "../../store/index-scan.ts";
@@ -168,45 +176,125 @@ export async function readEvents(tx: Reader, environmentId: number, seq: number)
   return await tx.all<SweptEvent>(sql, environmentId, span.from, last);
 }
 
-/** Sweeps events in parallel, because each needs round trips on PostgreSQL. */
+/**
+ * Expunges the events about these people, with the events of the same requests that name no person. In other events that arrived before the erasure
+ * it redacts the address. It works on the events in parallel, because each needs round trips on PostgreSQL.
+ */
 export async function sweepEvents(
   tx: Writer,
   events: readonly SweptEvent[],
   targets: readonly Open[],
 ): Promise<void> {
-  await Promise.all(events.map((event) => sweepEvent(tx, event, targets)));
+  // Reads everything before the first write, because a redacted event no longer equals the others of its request.
+  const found = await Promise.all(events.map((event) => listAbout(tx, event, targets)));
+  const about = new Set(found.flat());
+  const others = events.filter(({ seq }) => !about.has(seq));
+  await Promise.all([
+    ...about.values().map((seq) => expungeEvent(tx, seq, "person_erased")),
+    ...others.map((event) => redactForAll(tx, event, targets)),
+  ]);
 }
 
-/** Expunges an event about one of these people. In another event that arrived before the erasure it redacts the address. */
-export async function sweepEvent(tx: Writer, event: SweptEvent, targets: readonly Open[]): Promise<void> {
+/** Lists the number of the event and of the others of its request, if it is about one of these people; otherwise nothing. */
+async function listAbout(tx: Reader, event: SweptEvent, targets: readonly Open[]): Promise<number[]> {
   for (const one of targets) {
-    const { text } = one;
-    const isBefore = event.seq <= one.eventSeq;
-    const isNamed = isBefore && text.isNamedAt(event.createdAt);
-    const isRedacted = isBefore && !text.isShared;
-    if (isBefore && (await isOfCustomer(tx, event, text)))
-      return await expungeEvent(tx, event.seq, "person_erased");
-    if (text.personId !== event.personId && !names(event, text, isNamed || isRedacted)) continue;
-    const payload = parseJson(event.payload);
-    if (readExpunged(payload) === "person_erased") return;
-    if (isAbout(event, payload, text, isNamed)) return await expungeEvent(tx, event.seq, "person_erased");
-    if (isRedacted) await redactEvent(tx, event, text);
+    if (await isAboutTarget(tx, event, one)) return [event.seq, ...(await listSiblings(tx, event, one))];
+  }
+  return [];
+}
+
+async function isAboutTarget(tx: Reader, event: SweptEvent, { text, eventSeq }: Open): Promise<boolean> {
+  const isBefore = event.seq <= eventSeq;
+  const isNamed = isBefore && text.isNamedAt(event.createdAt);
+  if (isBefore && (await isOfCustomer(tx, event, text))) return true;
+  if (text.personId !== event.personId && !names(event, text, isNamed)) return false;
+  const payload = parseJson(event.payload);
+  return readExpunged(payload) !== "person_erased" && isAbout(event, payload, text, isNamed);
+}
+
+/**
+ * Lists the events of the same request that name no person, such as that of a source whose followers find the person. They have the same body and
+ * time, and their numbers are next to each other. A body that this erasure redacted counts as the same.
+ */
+async function listSiblings(tx: Reader, event: SweptEvent, { environmentId, text }: Open): Promise<number[]> {
+  const { seq, createdAt, payload, preview } = event;
+  const body = bodyOf(payload);
+  if (body === null) return [];
+  const rows = await tx.all<Pick<SweptEvent, "seq" | "payload">>(
+    `SELECT seq, payload FROM event WHERE seq >= $from AND seq <= $to AND seq <> $seq AND environment_id = $environmentId
+       AND created_at = $createdAt AND person_id IS NULL AND (instr(payload, $body) = 1 OR instr(payload, $redacted) = 1)
+       AND coalesce(preview, '') IN ($preview, $redactedPreview)`,
+    {
+      environmentId,
+      seq,
+      from: seq - MAX_FOLLOWERS,
+      to: seq + MAX_FOLLOWERS,
+      createdAt,
+      body,
+      redacted: bodyOf(text.redactStored(payload)) ?? body,
+      preview: preview ?? "",
+      redactedPreview: text.redactStored(preview ?? ""),
+    },
+  );
+  const isFree = await Promise.all(rows.map((row) => namesNoPerson(tx, row)));
+  return rows.filter((_row, at) => isFree[at]).map((row) => row.seq);
+}
+
+/** Returns a receiver's payload up to its mapped values; null for other payloads. */
+function bodyOf(stored: string): string | null {
+  const payload = parseJson(stored);
+  if (!isJsonObject(payload) || !isJsonObject(payload.mapped)) return null;
+  const mapped = `${writeJson(payload.mapped)}}`;
+  return stored.endsWith(mapped) ? stored.slice(0, -mapped.length) : null;
+}
+
+/** Reports whether the event names no person and no customer by its relay's map. Another person's event can wait for its attempt. */
+async function namesNoPerson(
+  tx: Reader,
+  { seq, payload }: Pick<SweptEvent, "seq" | "payload">,
+): Promise<boolean> {
+  const definition = await findDefinitionOf(tx, seq);
+  if (definition?.trigger.kind !== "receiver") return true;
+  const { mapped } = parseJson(payload) as { mapped: JsonObject };
+  const { person, customer } = readNamed(definition.trigger, mapped);
+  return person === "" && customer === "";
+}
+
+/** Redacts the addresses of the people in an event that is not about them, and in what its runs quote. */
+async function redactForAll(tx: Writer, event: SweptEvent, targets: readonly Open[]): Promise<void> {
+  for (const { text, eventSeq } of targets) {
+    if (event.seq > eventSeq || text.isShared || !names(event, text, true)) continue;
+    if (readExpunged(parseJson(event.payload)) === "person_erased") return;
+    await redactEvent(tx, event, text);
   }
   if (event.seq <= Math.max(...targets.map(({ eventSeq }) => eventSeq)))
     await redactRuns(tx, event.seq, targets);
 }
 
-/** Reports whether the event has no person yet, and its relay would find the erased person by a customer id. */
+/**
+ * Reports whether the event has no person and its body has a customer id of the erased person: the id that its relay's map names, or any text of the
+ * body where the map names no person.
+ */
 async function isOfCustomer(tx: Reader, event: SweptEvent, text: PiiMatcher): Promise<boolean> {
   if (event.personId !== null || !text.holdsCustomer(event.payload)) return false;
   const payload = parseJson(event.payload);
   const definition = await findDefinitionOf(tx, event.seq);
   if (definition?.trigger.kind !== "receiver" || !isJsonObject(payload) || !isJsonObject(payload.mapped))
     return false;
-  const { customer, map } = definition.trigger;
-  if (customer === undefined || findPersonKey(map) !== null) return false;
-  const value = Object.hasOwn(payload.mapped, customer.id) ? payload.mapped[customer.id] : undefined;
-  return text.isCustomer(spaceOf(definition), value);
+  const { person, customer } = readNamed(definition.trigger, payload.mapped);
+  if (person !== "") return false;
+  const space = spaceOf(definition);
+  return customer === "" ? text.namesCustomer(space, payload) : text.isCustomer(space, customer);
+}
+
+/** Reads whom the relay's map names in the event; empty: no person. */
+function readNamed(
+  { map, customer }: ReceiverTrigger,
+  mapped: JsonObject,
+): { person: string; customer: string } {
+  const read = (name: string | null | undefined) =>
+    name != null && Object.hasOwn(mapped, name) ? (scalarText(mapped[name])?.trim() ?? "") : "";
+  return { person: read(findPersonKey(map)), customer: read(customer?.id) };
 }
 
 /** Finds the current definition of the event's relay, with the scheme of its source; null: the relay was deleted. */

@@ -18,14 +18,7 @@ import {
 } from "../../shop/people/person-erase.ts";
 import { PiiMatcher } from "../../shop/people/pii-match.ts";
 import type { FencedStore, Writer } from "../../store/port.ts";
-import {
-  type Open,
-  readEvents,
-  readSweptEvent,
-  STEP_ROWS,
-  sweepEvent,
-  sweepEvents,
-} from "../event/expunge.ts";
+import { type Open, readEvents, readSweptEvent, STEP_ROWS, sweepEvents } from "../event/expunge.ts";
 import { readRows, redactRow, type SweptTable, TABLES } from "./erasure-table.ts";
 
 /** The pause between two steps. */
@@ -142,7 +135,7 @@ export class ErasureSweep extends BackgroundJob {
         this.#write(async (tx) => {
           const event = await readSweptEvent(tx, seq);
           if (event?.state === "running") return true;
-          if (event !== null) await sweepEvent(tx, event, targets);
+          if (event !== null) await sweepEvents(tx, [event], targets);
           return false;
         }),
       );

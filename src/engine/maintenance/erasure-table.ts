@@ -4,11 +4,14 @@
  */
 
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
+import { spaceOf } from "../../rules/relay/customer-space.ts";
+import { findRelay, relayOf } from "../../rules/relay/relay.ts";
+import { withSourceScheme } from "../../rules/relay/source.ts";
 import type { PiiMatcher } from "../../shop/people/pii-match.ts";
 import { type LookedAt, reach } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
-import { findEventSeq } from "../event/event.ts";
-import { type Open, STEP_ROWS } from "../event/expunge.ts";
+import { findEventSeq, readExpunged } from "../event/event.ts";
+import { type Open, readSweptEvent, STEP_ROWS } from "../event/expunge.ts";
 
 /** Work in progress may still write for a minute. A record is written at once. */
 const GRACE_MS = 60_000;
@@ -34,6 +37,12 @@ export interface SweptTable {
   ) => Promise<boolean>;
   /** Removes what the text says of the person in addition to the address. */
   bare?: (stored: string, text: PiiMatcher) => string;
+  /** Removes the person's customer ids from a text that a relay wrote. */
+  dropCustomers?: (
+    tx: Reader,
+    row: { environmentId: number; key: string | number; stored: string },
+    text: PiiMatcher,
+  ) => Promise<string>;
   graceMs?: number;
 }
 
@@ -76,6 +85,42 @@ const ownAudit: SweptTable["own"] = async (tx, { environmentId, key, personId })
   if (seq === null) return false;
   return (await tx.get("SELECT 1 FROM event WHERE seq = ?1 AND person_id = ?2", seq, personId)) !== null;
 };
+
+/**
+ * Removes the customer ids from a record that a relay wrote: ids of the relay's space, and of any space if its relay was deleted or is no receiver.
+ * An id without a letter goes only while the event that wrote the record is stored and is the person's.
+ */
+const dropCustomers: SweptTable["dropCustomers"] = async (tx, { environmentId, key, stored }, text) => {
+  const row = await tx.get<{ writtenBy: string; eventId: string | null }>(
+    "SELECT written_by AS writtenBy, event_id AS eventId FROM record WHERE environment_id = ?1 AND seq = ?2",
+    environmentId,
+    key,
+  );
+  const name = row === null ? null : relayOf(row.writtenBy);
+  if (row === null || name === null) return stored;
+  const definition = (await findRelay(tx, environmentId, name))?.definition ?? null;
+  const space =
+    definition?.trigger.kind === "receiver"
+      ? spaceOf(await withSourceScheme(tx, environmentId, definition))
+      : null;
+  const isTheirs = row.eventId !== null && (await isAboutPerson(tx, environmentId, row.eventId, text));
+  return writeJson(text.redactCustomers(parseJson(stored), { space, isTheirs }));
+};
+
+/** Reports whether the event is the person's, or was about an erased person. The events are swept before. */
+async function isAboutPerson(
+  tx: Reader,
+  environmentId: number,
+  eventId: string,
+  { personId }: PiiMatcher,
+): Promise<boolean> {
+  const seq = await findEventSeq(tx, environmentId, eventId);
+  const event = seq === null ? null : await readSweptEvent(tx, seq);
+  if (event === null) return false;
+  return event.personId === null
+    ? readExpunged(parseJson(event.payload)) === "person_erased"
+    : event.personId === personId;
+}
 
 /** Alerts come before the mails that are made from them. */
 export const TABLES: readonly SweptTable[] = [
@@ -148,6 +193,7 @@ export const TABLES: readonly SweptTable[] = [
     at: "created_at",
     columns: ["data"],
     where: "owner_id IS NULL",
+    dropCustomers,
     graceMs: 0,
   },
   {
@@ -215,7 +261,7 @@ export async function readRows(
 export async function redactRow(
   tx: Writer,
   environmentId: number,
-  { name, key, columns, unique, own, bare, blank = {}, graceMs = GRACE_MS }: SweptTable,
+  { name, key, columns, unique, own, bare, dropCustomers: drop, blank = {}, graceMs = GRACE_MS }: SweptTable,
   row: SweptRow,
   targets: readonly Open[],
 ): Promise<void> {
@@ -233,6 +279,8 @@ export async function redactRow(
         if (isOwn || !(isLater || text.isShared))
           after = text.redactStored(bare?.(after, text) ?? after, { unique: column === unique, own: isOwn });
       }
+      if (after !== null && drop !== undefined && !isLater && text.holdsCustomer(after))
+        after = await drop(tx, { environmentId, key: row.key, stored: after }, text);
       if (after === before) continue;
       row.texts[column] = after;
       const sql = `UPDATE ${name} SET "${column}" = ?3 WHERE environment_id = ?1 AND ${key} = ?2`;

@@ -7,6 +7,8 @@ import { toEmailKey, toPunycodeKey } from "./person.ts";
 import type { ErasureTarget } from "./person-erase.ts";
 
 const ERASED = "erased";
+/** A customer id without a letter can be any number of an event. */
+const HAS_LETTER = /\p{L}/u;
 /** A hyphen is special only inside brackets; an escaped one is invalid in a `u` pattern. */
 const SPECIAL = /[\\^$.*+?()[\]{}|/]/;
 const LITERAL = /^[\p{L}\p{N}]$/u;
@@ -93,6 +95,13 @@ export class PiiMatcher {
     return this.#customers.some((one) => one.space === space && one.id === text);
   }
 
+  /** Reports whether a text anywhere in the value is a customer id of the space with a letter in it. */
+  namesCustomer(space: string, value: Json): boolean {
+    if (typeof value === "string") return HAS_LETTER.test(value) && this.isCustomer(space, value);
+    if (Array.isArray(value)) return value.some((item) => this.namesCustomer(space, item));
+    return isJsonObject(value) && Object.values(value).some((inner) => this.namesCustomer(space, inner));
+  }
+
   isAddress(value: Json | undefined): boolean {
     const text = scalarText(value);
     return text !== null && toEmailKey(text.trim()) === this.#emailKey;
@@ -131,6 +140,23 @@ export class PiiMatcher {
     } catch {
       return this.redact(text, how);
     }
+  }
+
+  /**
+   * Redacts each text of a JSON value that is a customer id of the space; null: of any space. An id without a letter is redacted only in a value that
+   * is known to be the person's.
+   */
+  redactCustomers(value: Json, where: { space: string | null; isTheirs: boolean }): Json {
+    if (typeof value === "string") {
+      const { space, isTheirs } = where;
+      const ids = this.#customers.filter((one) => one.id === value && (space ?? one.space) === one.space);
+      return ids.length > 0 && (isTheirs || HAS_LETTER.test(value)) ? ERASED : value;
+    }
+    if (Array.isArray(value)) return value.map((item) => this.redactCustomers(item, where));
+    if (!isJsonObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, inner]) => [name, this.redactCustomers(inner, where)]),
+    );
   }
 
   #plain(text: string): string {
