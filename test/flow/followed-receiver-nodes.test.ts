@@ -1,5 +1,6 @@
 /** Tests a receiver with followers on two nodes of one PostgreSQL: equal and different requests at both, and changes at one while the other receives. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { callApi, makeTenants, type Node, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { poll } from "../kit/patience.ts";
 import { freshDatabase } from "../kit/postgres.ts";
@@ -15,7 +16,9 @@ interface Answer {
 }
 
 beforeAll(async () => {
-  for (let nth = 0; nth < 2; nth++) nodes.push(await startNode(database.url));
+  // The requests of all tests arrive within a minute of the real clock.
+  const limits = { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 10_000 };
+  for (let nth = 0; nth < 2; nth++) nodes.push(await startNode(database.url, undefined, { limits }));
   [tenant] = (await makeTenants(node(0), "shop", ["development"])) as [Tenant];
   const fields = { order: { type: "text" }, amount: { type: "text" } };
   await callApi(node(1), tenant, "POST", "/collections", { name: "orders", kind: "shared", fields });

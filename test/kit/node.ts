@@ -24,12 +24,15 @@ export interface Node extends AsyncDisposable {
 }
 
 /** Starts a node. `given` is a data directory that outlives the node. An empty `databaseUrl` selects SQLite. */
-export async function startNode(databaseUrl: string, given?: string): Promise<Node> {
+export async function startNode(databaseUrl: string, given?: string, config: Partial<ServiceConfig> = {}): Promise<Node> {
   const dataDir = given ?? (await mkdtemp(join(tmpdir(), "relay-node-")));
   const caller = new FakeCaller();
   const lines: string[] = [];
   const logged: string[] = [];
-  const service = await serveNode({ dataDir, databaseUrl }, { caller, printRun: (line) => lines.push(line), logSink: (line) => logged.push(line) });
+  const service = await serveNode(
+    { dataDir, databaseUrl, config },
+    { caller, printRun: (line) => lines.push(line), logSink: (line) => logged.push(line) },
+  );
   let ended: Promise<void> | null = null;
   const end = async (): Promise<void> => {
     await service[Symbol.asyncDispose]();
