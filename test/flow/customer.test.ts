@@ -478,6 +478,38 @@ describe("the space of a customer id", () => {
     expect([refused.status, refused.body.code, refused.body.message]).toEqual([400, "relay_missing", `\`trigger.customer.space\`: ${sentence}`]);
   });
 
+  test.each<[string, () => Promise<{ body: { warnings: object[] } }>]>([
+    ["deleted", () => running.api("DELETE", "/relays/stripe")],
+    [
+      "given another space",
+      async () => {
+        const definition = receiverDefinition({ name: "stripe", map: PAID, customer: { ...CUSTOMER, space: "paddle" }, actions: [GRANT] });
+        const { relay } = (await running.api("GET", "/relays/stripe")).body;
+        return await running.api("PUT", "/relays/stripe", { definition, version: relay.version });
+      },
+    ],
+  ])("that relays name is lost with a warning if its receiver is %s before it has ids", async (_what, change) => {
+    const user = (name: string) =>
+      saveRelay(running, receiverDefinition({ name, map: ENDED, customer: { ...CUSTOMER, space: "stripe" }, actions: [GRANT] }));
+    await saveSource();
+    await paddle();
+    await user("stripe-3");
+    await user("stripe-2");
+    const lost = {
+      code: "reference_missing",
+      field: "trigger.customer.space",
+      message: expect.stringMatching(/^stripe-2, stripe-3 name the space stripe, /),
+    };
+    expect((await change()).body.warnings).toContainEqual(lost);
+  });
+
+  test("that has ids is kept without a warning", async () => {
+    await saveSource();
+    await saveRelay(running, receiverDefinition({ name: "stripe-2", map: ENDED, customer: { ...CUSTOMER, space: "stripe" }, actions: [GRANT] }));
+    await send("stripe", { id: "a", email: ADA, customer: "cus_1" });
+    expect((await running.api("DELETE", "/relays/stripe")).status).toBe(204);
+  });
+
   test("stays with the ids of a deleted relay, and a follower cannot name itself", async () => {
     await saveSource();
     await saveFollower();

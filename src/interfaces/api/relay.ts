@@ -26,6 +26,7 @@ import { listRelaysInOrder, RELAY_SORTS } from "../../insight/overview/relay-lis
 import { runCases, warnOfCases } from "../../insight/simulate/case-run.ts";
 import { simulateRelay } from "../../insight/simulate/simulate.ts";
 import { simulateInput, simulationView } from "../../insight/simulate/step.ts";
+import { warnLostSpace } from "../../rules/relay/customer-space.ts";
 import { checkDefinition, dropAllowedUrls, warnOwnHost } from "../../rules/relay/definition.ts";
 import { receiverUrl, requireRelay } from "../../rules/relay/relay.ts";
 import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
@@ -278,13 +279,14 @@ export const relayRoutes = [
     path: "/relays/:name",
     saves: "relay",
     summary:
-      "Deletes a relay and its secrets. Its receiver then answers 404. Warnings list what was sold through it.",
+      "Deletes a relay and its secrets. Its receiver then answers 404. Warnings list what was sold through it and who used its space.",
     answer: Type.Object({ warnings: Type.Array(warningView), ...savedFile }),
     warnsOnly: true,
     async write(tx, call) {
       const { environmentId, params } = call;
       await deleteRelay(tx, relayContext(call), params.name);
-      return { warnings: await listSoldThroughWarnings(tx, environmentId, params.name) };
+      const sold = await listSoldThroughWarnings(tx, environmentId, params.name);
+      return { warnings: [...sold, ...(await warnLostSpace(tx, environmentId, params.name))] };
     },
   }),
   environmentRoute({

@@ -6,6 +6,7 @@ import { Refusal, tellWarnings, type Warning } from "../../base/refusal.ts";
 import { type Actor, formatActor } from "../../platform/account/api-key.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import type { Change } from "../../platform/audit/audit.ts";
+import { warnLostSpace } from "../../rules/relay/customer-space.ts";
 import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { findRelay, type RelayRow, relayTarget } from "../../rules/relay/relay.ts";
 import { listSoldThroughWarnings } from "../../rules/relay/relay-reference.ts";
@@ -121,7 +122,8 @@ export async function removeRelay(deps: ApplyDeps, name: string): Promise<Warnin
     if (!matchesFile(row, (await findSynced(tx, deps.environment.id, target))?.content ?? null)) return null;
     await deleteRelay(tx, makeSaveContext(deps), name);
     await deleteSynced(tx, deps.environment.id, target);
-    return await listSoldThroughWarnings(tx, deps.environment.id, name);
+    const { id } = deps.environment;
+    return [...(await listSoldThroughWarnings(tx, id, name)), ...(await warnLostSpace(tx, id, name))];
   });
 }
 

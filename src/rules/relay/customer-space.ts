@@ -2,7 +2,7 @@
  * The space of a relay's customer ids: ids of one provider's account share one. It is the name of a receiver relay: of the relay itself, of the
  * relay that it follows, or of another one that its definition names. Source: sources, "Customers by the provider's ID".
  */
-import { Refusal } from "../../base/refusal.ts";
+import { Refusal, type Warning } from "../../base/refusal.ts";
 import { findNearestName } from "../../base/text.ts";
 import { hasCustomers } from "../../shop/people/person-customer.ts";
 import type { Reader } from "../../store/port.ts";
@@ -53,6 +53,21 @@ export async function findSpaceFault(
       ? "Create that receiver first"
       : `Did you mean ${near}? Otherwise create that receiver first`;
   return `there is no space ${space} in this environment, because a space is the name of a receiver relay. ${todo}.`;
+}
+
+/**
+ * Warns after a receiver was deleted or changed, if it was the space of other relays and no customer id keeps that space. Nothing can then write an id
+ * there.
+ */
+export async function warnLostSpace(tx: Reader, environmentId: number, space: string): Promise<Warning[]> {
+  const relays = (await listRelayRows(tx, environmentId))
+    .filter((row) => row.name !== space && namedSpaceOf(row.definition) === space)
+    .map(({ name }) => name)
+    .sort();
+  if (relays.length === 0 || (await findSpaceFault(tx, environmentId, space)) === null) return [];
+  const [verb, there] = relays.length === 1 ? ["names", "that relay"] : ["name", "those relays"];
+  const message = `${relays.join(", ")} ${verb} the space ${space}, which no receiver has now, so events that need a customer ID wait with customer_unknown. Change ${SPACE_FIELD} of ${there}, or create a receiver ${space} with its own space again.`;
+  return [{ code: "reference_missing", field: SPACE_FIELD, message }];
 }
 
 /** Explains why no other relay can use the name of this one as a space; null: it can. */

@@ -12,7 +12,7 @@ import { isLocalEnvironment } from "../../platform/account/environment.ts";
 import { clearExpiringProblems, clearProblemsOf } from "../../platform/audit/problem.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { cronOf } from "../trigger/schedule.ts";
-import { requireSpace } from "./customer-space.ts";
+import { explainSpace, requireSpace, warnLostSpace } from "./customer-space.ts";
 import { type Checked, dropAllowedUrls, requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
 import {
@@ -252,6 +252,11 @@ async function finishSave(
     before: before?.definition ?? null,
     after: definition,
   });
+  const hadSpace = before !== null && explainSpace(before.definition) === null;
+  const lostSpace =
+    hadSpace && explainSpace(definition) !== null
+      ? await warnLostSpace(tx, environmentId, definition.name)
+      : [];
   const found = await updateRuleProblems(tx, after, context.sealer, context.nowMs, before === null);
   const change = before === null ? "relay.created" : "relay.updated";
   await auditRelay(tx, context, change, before, after, {
@@ -267,6 +272,7 @@ async function finishSave(
     warnings: [
       ...dropAllowedUrls(warnings, definition, context.allowPrivate ?? []),
       ...following,
+      ...lostSpace,
       ...warnEndedUrl(before?.definition ?? null, definition, (name) =>
         receiverUrl(context.baseUrl, context.environment.appId, name),
       ),
