@@ -203,7 +203,11 @@ async function readDevelopment(): Promise<string> {
 }
 
 /** Maps routes to their required queries. */
-const QUERIES: Readonly<Record<string, string>> = { "/find": `?q=${MARK}`, "/persons/access/:entitlement": `?email=${MARK}@example.com` };
+const QUERIES: Readonly<Record<string, string>> = {
+  "/find": `?q=${MARK}`,
+  "/persons/access/:entitlement": `?email=${MARK}@example.com`,
+  "/simulations/effect": `?person=${MARK}@example.com&events=`,
+};
 
 test("development finds each of these items, so that the other tests prove something", async () => {
   const own = { at: `/api/apps/${APP}/development`, key: running.keys["development"] ?? "" };

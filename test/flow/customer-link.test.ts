@@ -32,6 +32,13 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
     return [code, told.trim()];
   };
 
+  test("a command finds the person by the id", async () => {
+    await link(ada, "cus_1");
+    expect((await run("show cus_1")).said).toContain(ADA);
+    expect((await run("show cus_2")).told).toContain('No person "cus_2" exists');
+    expect((await run("show ada")).told).toContain('No person "ada" exists');
+  });
+
   test("links ids, shows them, and links them only once", async () => {
     const linked = (id: string) =>
       `${id} of stripe is linked to ${ADA}. Events that wait for it run at their next retry, or now with relay events retry.`;

@@ -388,9 +388,12 @@ function listSecretSteps({ environment, relay, sender, facts }: StepContext, at:
     return [
       {
         step: "secret",
-        title: `Enter the secret of this relay at ${at}`,
+        title: issuer === null ? `Enter the secret of this relay at ${at}` : `Paste the secret of ${at} here`,
         done: facts.verified,
-        todo: `${sender?.secret.where ?? "Paste the secret of this relay at the sender."} If the sender shows its own secret, paste that one with relay relays set-secret ${name}. If you lost the secret, make a new one with relay relays rotate-secret ${name}.`,
+        todo:
+          issuer === null
+            ? `${sender?.secret.where ?? "Paste the secret of this relay at the sender."} If the sender shows its own secret, paste that one with relay relays set-secret ${name}. If you lost the secret, make a new one with relay relays rotate-secret ${name}.`
+            : `${sender?.secret.where ?? ""} Then store it with relay relays set-secret ${name}. Until then, Relay signs test requests with its own secret.`,
       },
     ];
   // A secret that the sender issues is never one that Relay generated.

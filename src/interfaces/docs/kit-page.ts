@@ -106,18 +106,19 @@ function describeOutcome({ access, plan, credits }: LifeOutcome, plans: boolean)
   return [held === "" ? "none" : held, ...(plans ? [`\`${fill(plan)}\``] : []), String(credits)];
 }
 
-function moveSteps({ sender, relays }: Kit, plans: boolean): string {
+function moveSteps({ sender, relays, bodies }: Kit, plans: boolean): string {
+  const [, prefix = "cus_"] = /"(c[a-z]+_)\{run\}"/.exec(JSON.stringify(bodies)) ?? [];
   const needsLink = relays.some(({ customer }) => customer !== undefined);
   const steps = [
     "Keep the old webhook, and register the new endpoint next to it. Both get each event.",
     ...(needsLink
       ? [
-          `Link the id of each earlier customer: \`relay people link ada@example.com --customers ${sender} cus_123\`. Create a missing person with \`relay people invite\` first.`,
+          `Link the id of each earlier customer: \`relay people link ada@example.com --customers ${sender} ${prefix}123\`. Create a missing person with \`relay people invite\` first.`,
         ]
       : []),
     ...(plans
       ? [
-          "Grant each subscriber their plan until their next renewal: `relay people grant ada@example.com basic --until 35d`. The renewal's event then gives the plan, and the manual grant ends by itself.",
+          "Grant each subscriber access until their next renewal: `relay people grant ada@example.com basic --until 35d`, or `370d` for a yearly plan. The renewal's event then gives the plan, and the manual grant ends by itself. A customer who cancels earlier keeps the manual grant: end it with `relay people end`.",
         ]
       : []),
     "Record each earlier purchase with `relay receipts record`, and the provider's payment as its ref. A relay cannot refund such a receipt: use `relay receipts refund`.",

@@ -36,13 +36,18 @@ export async function withApi<Result>(
   const target = chooseTarget(input, world);
   const writes = access === "write";
   if (target.kind !== "folder") return await work(await connect(target, input, world, { writes }));
-  if (!hasDataDirectory(input, world))
-    throw new CommandFailure(
-      "not_found",
-      `There is no data directory at ${readDataDir(input, world)}, and no profile. Name the server's folder with --data-dir, start a service with relay dev or relay serve, or sign in to a server with relay login.`,
-    );
+  requireDataDirectory(input, world);
   return await withEnvironment(input, world, async (store, environment) =>
     work(await openLocalApi(store, environment, { input, world, writes })),
+  );
+}
+
+/** Throws for a folder without a data directory, before anything is created there. */
+function requireDataDirectory(input: Input, world: World): void {
+  if (hasDataDirectory(input, world)) return;
+  throw new CommandFailure(
+    "not_found",
+    `There is no data directory at ${readDataDir(input, world)}, and no profile. Name the server's folder with --data-dir, start a service with relay dev or relay serve, or sign in to a server with relay login.`,
   );
 }
 
@@ -78,7 +83,10 @@ export async function requireServerOrService(
   access: Access = {},
 ): Promise<Remote> {
   const target = chooseTarget(input, world);
-  if (target.kind === "folder") return await connectLocalService(input, world, keyName);
+  if (target.kind === "folder") {
+    requireDataDirectory(input, world);
+    return await connectLocalService(input, world, keyName);
+  }
   return await connect(target, input, world, access);
 }
 

@@ -24,7 +24,7 @@ export const simulate: Command = {
   words: ["simulate"],
   summary: "play a customer's life with a selling kit",
   details:
-    "The service makes the requests that the provider sends in this life, signs them with the secret of the source, and receives them as real ones. After each step the command shows what each relay did, and what the person has before and after. Every effect is real: mails are sent and URLs are called. Production refuses a simulation. Without a life, the command lists the lives of the kit. The exit code is 1 if an event is not done.",
+    "The service makes the requests that the provider sends in this life, signs them with the secret of the source, and receives them as real ones. After each step the command shows what each relay did, and what the person has before and after. Every effect is real: mails are sent and URLs are called. Production refuses a simulation. The kit's page lists its lives: relay docs sell-with-stripe. The exit code is 1 if an event is not done.",
   arguments: [
     { name: "provider", help: "the provider of the selling kit, such as stripe" },
     { name: "life", help: "the life to play, such as subscription-life", optional: true },

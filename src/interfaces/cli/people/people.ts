@@ -209,12 +209,22 @@ async function readSimilar(api: Api, of: string): Promise<SimilarBuyer[]> {
 export async function findPerson(api: Api, name: string): Promise<{ id: string }> {
   if (!name.includes("@"))
     return {
-      id: await wholeId(name, "people", (most, cursor) => api.page<PersonView>("/persons", {}, most, cursor)),
+      id:
+        (await findByOtherId(api, name)) ??
+        (await wholeId(name, "people", (most, cursor) => api.page<PersonView>("/persons", {}, most, cursor))),
     };
   const { items } = await api.list<PersonView>("/persons", { email: name }, 1);
   const [found] = items;
   if (found !== undefined) return found;
   throw rejectUnknownPerson(name);
+}
+
+/** Finds the person of a store account token or of a provider's customer id. An address that only begins with the text does not count. */
+async function findByOtherId(api: Api, name: string): Promise<string | null> {
+  if (/^(per_|…)/.test(name)) return null;
+  const [found] = (await api.list<PersonView>("/persons", { find: name }, 1)).items;
+  const isAddress = found?.email?.toLowerCase().startsWith(name.toLowerCase()) ?? true;
+  return found === undefined || isAddress ? null : found.id;
 }
 
 function writePerson({
