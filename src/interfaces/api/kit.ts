@@ -1,18 +1,16 @@
 /** Selling kits: the providers that have one, the relays and the catalog of one kit with the seller's names, and the save of a kit. */
 import { type Static, Type } from "typebox";
-import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { makePage, readPageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, pageOf, pageQuery, savedFile, warningView } from "../../base/schema.ts";
-import type { SavedFileResult } from "../../operator/sync/local-files.ts";
 import { CATALOG_TARGET } from "../../operator/sync/local-problem.ts";
-import type { ProjectFolder } from "../../operator/sync/local-sync.ts";
 import { saveNew } from "../../operator/sync/plan-apply.ts";
 import { appliedView } from "../../operator/sync/plan-view.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { kitLine, kitView, listKit, viewKit } from "../../rules/senders/kit-view.ts";
 import { findDefaultPlan } from "../../shop/selling/plan.ts";
 import { environmentRoute, openRoute } from "../http/route.ts";
+import { saveToFiles } from "../http/saved-file.ts";
 import { relayContext } from "./relay-context.ts";
 import { readSent } from "./sync.ts";
 
@@ -54,24 +52,6 @@ async function requireKit(name: string, names: { product?: string; plan?: string
   if (kit === null)
     throw new Refusal("not_found", "There is no kit for this provider: GET /api/kits lists the kits.");
   return viewKit(kit, requireSender(kit.sender), { ...KIT_NAMES, ...names });
-}
-
-/** Leaves out the kit's default plan, because an environment has one default plan. */
-function withoutDefaultPlan(catalog: JsonObject): JsonObject {
-  const plans = Object.entries(isJsonObject(catalog.plans) ? catalog.plans : {});
-  const others = plans.filter(([, plan]) => !isJsonObject(plan) || plan.default !== true);
-  return { ...catalog, plans: Object.fromEntries(others) };
-}
-
-/** Writes the files of the saved items in local development. `file` is the catalog's; a relay whose file was not written has a warning. */
-async function settleFiles(
-  folder: ProjectFolder | null,
-  targets: readonly string[],
-): Promise<SavedFileResult> {
-  const results: SavedFileResult[] = [];
-  for (const target of targets) if (folder !== null) results.push(await folder.settle(target));
-  const [{ file } = {}] = results;
-  return { ...(file === undefined ? {} : { file }), warnings: results.flatMap(({ warnings }) => warnings) };
 }
 
 export const kitRoutes = [
@@ -120,25 +100,25 @@ export const kitRoutes = [
           "Production accepts no complete kit without an owner's approval: save it in development, try it there, then promote it with relay promote.",
         );
       const kit = await requireKit(params.sender, body);
+      const { withoutDefaultPlan } = await readKits();
       const relays = kit.relays.map(({ definition }) => definition);
       const hasDefault = (await deps.store.read((tx) => findDefaultPlan(tx, environmentId))) !== null;
       const catalog = hasDefault ? withoutDefaultPlan(kit.catalog) : kit.catalog;
       const { files, warnings } = await readSent({ relays, catalog }, false, nowMs);
       const cap = deps.syncCap.makeCap(environment, nowMs);
       const names = relays.map(({ name }) => String(name));
-      const targets = [CATALOG_TARGET, ...names.map(relayTarget)];
-      for (const target of targets) await deps.projectFolder?.prepare(target);
-      const saved = await deps.store.write(origin, (tx) => saveNew(tx, relayContext(call), files, cap));
-      const written = await settleFiles(deps.projectFolder, targets);
-      const ofEntries = saved.entries.flatMap((entry) => entry.warnings);
-      return {
-        ...written,
-        source: kit.sender,
-        relays: names,
-        changes: saved.changes,
-        secrets: saved.secrets,
-        warnings: [...warnings, ...ofEntries, ...saved.warnings, ...written.warnings],
-      };
+      return await saveToFiles(deps.projectFolder, [CATALOG_TARGET, ...names.map(relayTarget)], async () => {
+        const saved = await deps.store.write(origin, (tx) => saveNew(tx, relayContext(call), files, cap));
+        const { changes, entries, secrets } = saved;
+        const ofEntries = entries.flatMap((entry) => entry.warnings);
+        return {
+          source: kit.sender,
+          relays: names,
+          changes,
+          secrets,
+          warnings: [...warnings, ...ofEntries, ...saved.warnings],
+        };
+      });
     },
   }),
 ];

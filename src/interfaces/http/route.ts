@@ -17,7 +17,7 @@ import { answerEmpty, answerJson } from "./answer.ts";
 import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
 import { maxBodyBytes } from "./body-size.ts";
 import type { HttpDeps } from "./deps.ts";
-import { type Saves, saveToFile } from "./saved-file.ts";
+import { type Saves, saveToFiles, targetOf } from "./saved-file.ts";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -259,11 +259,11 @@ export function makeRoute<
     const params = received.params as Call<Path, Query, Body>["params"];
     const call = { deps, request, source, params, query, body, bytes, nowMs, headers };
     const work = async () => await doWork(words, { ...call, ...more(nowMs) });
-    const folder = words.saves === undefined ? null : deps.projectFolder;
+    const { saves } = words;
     const value =
-      folder === null || words.saves === undefined
+      saves === undefined
         ? await work()
-        : await saveToFile(folder, words.saves, call, work);
+        : await saveToFiles(deps.projectFolder, [targetOf(saves, call)], work);
     if (value instanceof Response) return value;
     return withHeaders(headers, (extra) =>
       answer === null || (warnsOnly && !hasWarnings(value))

@@ -8,17 +8,27 @@ import { relayTarget } from "../../rules/relay/relay.ts";
 /** The subject of a save: the relay that the path or the definition names, or a part of the catalog. Its answer has warnings. */
 export type Saves = "relay" | "catalog";
 
-/** Saves between two reads of the files. The first applies what changed in them, the second writes the save to them. */
-export async function saveToFile<Value>(
-  folder: ProjectFolder,
+/** Returns the target of the request. */
+export function targetOf(
   saves: Saves,
   { params, body }: { params: Readonly<Record<string, string>>; body: unknown },
+): string {
+  return saves === "catalog" ? CATALOG_TARGET : relayTarget(nameOf(params, body));
+}
+
+/**
+ * Saves between two reads of the files. The first applies what changed in them, the second writes the save to them. `file` of the answer is that of the
+ * first target. A server has no folder.
+ */
+export async function saveToFiles<Value>(
+  folder: ProjectFolder | null,
+  targets: readonly string[],
   save: () => Promise<Value>,
 ): Promise<Value> {
-  const target = saves === "catalog" ? CATALOG_TARGET : relayTarget(nameOf(params, body));
-  await folder.prepare(target);
+  if (folder === null) return await save();
+  await folder.prepare(targets);
   const answer = await save();
-  const { file, warnings } = await folder.settle(target);
+  const { file, warnings } = await folder.settle(targets);
   const said = answer as { warnings: Warning[] };
   const more = { ...(file === undefined ? {} : { file }), warnings: [...said.warnings, ...warnings] };
   return { ...answer, ...more };

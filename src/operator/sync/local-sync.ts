@@ -12,12 +12,12 @@ import type { LocalDeps } from "./local-secret.ts";
 const DEBOUNCE_MS = 100;
 const POLL_MS = 2_000;
 
-/** The folder to whose files a save is written. `target`: `relay:checkout`, or `catalog`. */
+/** The folder to whose files a save is written. A target is `relay:checkout`, or `catalog`. */
 export interface ProjectFolder {
-  /** Applies changed files before a save. Throws `version_conflict` where the file cannot be applied. */
-  prepare(target: string): Promise<void>;
-  /** Writes to the file what was saved. Never throws, because the save is done. */
-  settle(target: string): Promise<SavedFileResult>;
+  /** Applies changed files before a save. Throws `version_conflict` where the file of a target cannot be applied. */
+  prepare(targets: readonly string[]): Promise<void>;
+  /** Writes to the files what was saved. `file` is that of the first target. Never throws, because the save is done. */
+  settle(targets: readonly string[]): Promise<SavedFileResult>;
 }
 
 export interface LocalSync extends ProjectFolder, AsyncDisposable {
@@ -69,16 +69,17 @@ export async function startLocalSync(deps: LocalDeps): Promise<LocalSync> {
   await loop.start(files.nextSyncMs ?? POLL_MS);
   return {
     look: () => look(true),
-    async prepare(target) {
+    async prepare(targets) {
       // An error is reported after the save.
       await look(false).catch(() => undefined);
-      files.requireInSync(target);
+      for (const target of targets) files.requireInSync(target);
     },
-    async settle(target) {
+    async settle(targets) {
       try {
         await look(true);
         if (files.nextSyncMs !== null) loop.wake();
-        return files.resultOf(target);
+        const results = targets.map((target) => files.resultOf(target));
+        return { ...results[0], warnings: results.flatMap(({ warnings }) => warnings) };
       } catch (error) {
         const message = `The files could not be looked at (${(error as Error).message}): what was saved is in force, and is written as soon as it can be.`;
         return { warnings: [{ code: "file_not_written", field: "", message }] };

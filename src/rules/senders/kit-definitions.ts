@@ -94,6 +94,13 @@ function writtenCollections({ relays }: Kit): JsonObject {
   return Object.fromEntries(written);
 }
 
+/** Leaves out the default plan of a kit's catalog, for a catalog that has a default plan already. */
+export function withoutDefaultPlan(catalog: JsonObject): JsonObject {
+  const plans = Object.entries(isJsonObject(catalog.plans) ? catalog.plans : {});
+  const others = plans.filter(([, plan]) => !isJsonObject(plan) || plan.default !== true);
+  return { ...catalog, plans: Object.fromEntries(others) };
+}
+
 /** Reports whether a kit sells plans. */
 export function sellsPlans({ catalog }: Kit): boolean {
   return Object.keys(catalog.plans).length > 0;

@@ -16,6 +16,7 @@ import {
   type KitNames,
   kitDefinitions,
   sellsPlans,
+  withoutDefaultPlan,
 } from "../../../rules/senders/kit-definitions.ts";
 import { findKit, KITS } from "../../../rules/senders/kit-registry.ts";
 import { kitPage, kitSteps } from "../../../rules/senders/kit-view.ts";
@@ -86,10 +87,9 @@ function mergeCatalog(path: string, written: JsonObject, catalog: JsonObject): J
     return isJsonObject(items) ? (items as Record<string, JsonObject>) : {};
   };
   const hasDefault = Object.values(entriesOf(written, "plans")).some((plan) => plan.default === true);
+  const wanted = hasDefault ? withoutDefaultPlan(catalog) : catalog;
   const added = sections.flatMap((section) =>
-    Object.entries(entriesOf(catalog, section))
-      .filter(([, content]) => !(hasDefault && content.default === true))
-      .map(([name, content]) => ({ section, name, content })),
+    Object.entries(entriesOf(wanted, section)).map(([name, content]) => ({ section, name, content })),
   );
   const missing = added.filter(({ section, name, content }) => {
     const current = entriesOf(written, section)[name];
