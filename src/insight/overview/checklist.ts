@@ -6,7 +6,6 @@ import { type Static, Type } from "typebox";
 import { oneOf, orNull, textOrNull } from "../../base/schema.ts";
 import { readEvents } from "../../engine/event/list.ts";
 import type { Environment } from "../../platform/account/environment.ts";
-import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { findRelay, type RelayRow } from "../../rules/relay/relay.ts";
 import { listMissing, makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
 import { findSecretIssuer, secretNeedOf } from "../../rules/relay/relay-secret.ts";
@@ -14,6 +13,7 @@ import { listFollowers, sourceNameOf, withScheme } from "../../rules/relay/sourc
 import type { Sender } from "../../rules/senders/sender.ts";
 import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
 import type { Reader, Store } from "../../store/port.ts";
+import { type EventType, eventTypeView, listEventTypes } from "./event-type.ts";
 
 const STEPS = [
   "catalog",
@@ -44,7 +44,7 @@ export const checklistView = Type.Object({
   /** The receiver URL; null for other triggers. */
   receiverUrl: textOrNull,
   /** The event types to choose at the sender; empty where Relay does not know them. */
-  eventTypes: Type.Array(Type.Object({ type: Type.String(), meaning: textOrNull })),
+  eventTypes: Type.Array(eventTypeView),
   steps: Type.Array(checklistStep),
   /** The number of steps that are not done. */
   left: Type.Integer(),
@@ -88,13 +88,7 @@ export async function showChecklist(
     listMissing(makeCatalogLookup(tx, environment.id), relay.definition),
   );
   const followers = await store.read((tx) => listFollowers(tx, environment.id, relay.name));
-  const eventTypes = isReceiver
-    ? listEventTypes(
-        [trigger, ...followers.map((follower) => follower.definition.trigger)],
-        sender,
-        await listKitTypes(relay.name, followers),
-      )
-    : [];
+  const eventTypes = isReceiver ? await listEventTypes({ name: relay.name, trigger }, followers, sender) : [];
   const context = { environment, relay, source, sender, facts, receiverUrl, eventTypes };
   const steps = [
     ...listCatalogSteps(relay, missing),
@@ -180,50 +174,6 @@ const REQUESTS = `SELECT accepted_at AS acceptedAt, refused_at AS refusedAt,
       AND log.at >= relay.created_at AND log.at >= $setAt AND log.outcome = 'refused' ORDER BY log.at DESC LIMIT 1) AS rejection
   FROM relay WHERE id = $id`;
 
-/** Lists the types of the selling kit that the source and one of its followers come from. Some of its relays name no type, as a header has it. */
-async function listKitTypes(
-  source: string,
-  followers: readonly { name: string }[],
-): Promise<readonly string[]> {
-  if (followers.length === 0) return [];
-  const { findKit } = await import("../../rules/senders/kit-registry.ts");
-  const kit = findKit(source);
-  const names = new Set(kit?.relays.map(({ name }) => `${source}-${name}`));
-  return kit !== null && followers.some(({ name }) => names.has(name)) ? kit.eventTypes : [];
-}
-
-/** Lists the types that the relay and its followers wait for, or else all types of the sender that a relay can use. */
-function listEventTypes(
-  triggers: readonly Definition["trigger"][],
-  sender: Sender | null,
-  ofKit: readonly string[],
-): ChecklistView["eventTypes"] {
-  const known = new Map(sender?.eventTypes.map(({ type, meaning }) => [type, meaning]));
-  const wanted = triggers.flatMap((trigger) =>
-    trigger.kind === "receiver" ? listWantedTypes(trigger, sender, known) : [],
-  );
-  const types = [...new Set([...ofKit, ...wanted])];
-  return (types.length > 0 ? types : [...known.keys()]).map((type) => ({
-    type,
-    meaning: known.get(type) ?? null,
-  }));
-}
-
-function listWantedTypes(
-  { map, when = {} }: ReceiverTrigger,
-  sender: Sender | null,
-  known: ReadonlyMap<string, string>,
-): string[] {
-  const path = sender?.map.event_type;
-  return Object.entries(when)
-    .filter(([field, values]) =>
-      path === undefined
-        ? field === "event_type"
-        : map[field] === path || [values].flat().some((value) => known.has(value)),
-    )
-    .flatMap(([, values]) => values);
-}
-
 interface StepContext {
   environment: Environment;
   relay: RelayRow;
@@ -232,7 +182,7 @@ interface StepContext {
   sender: Sender | null;
   facts: Facts;
   receiverUrl: string;
-  eventTypes: ChecklistView["eventTypes"];
+  eventTypes: EventType[];
 }
 
 function listCatalogSteps(

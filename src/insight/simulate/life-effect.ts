@@ -1,5 +1,6 @@
 /** The effect of a simulated step: what each event did, and what the person holds now. */
 import { type Static, Type } from "typebox";
+import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { oneOf, textOrNull, timeOrNull } from "../../base/schema.ts";
 import { EVENT_STATES, FINAL_STATES } from "../../engine/event/event.ts";
@@ -117,7 +118,7 @@ export function readEventIds(text: string): string[] {
 }
 
 export const effectQuery = {
-  person: Type.String({ maxLength: 254, description: "the address of the person" }),
+  person: Type.String({ maxLength: MAX_EMAIL_CHARS, description: "the address of the person" }),
   events: Type.String({
     maxLength: 4_000,
     description: "the ids of the events of a step, with commas between them",

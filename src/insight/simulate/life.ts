@@ -1,7 +1,7 @@
 /**
  * Plays a life of a selling kit, one step at a time: the requests of the step, signed as the provider signs, go to the receiver of the kit's source.
  * They have every effect of real requests, so production plays none. A life is a function of the kit, the life, the person and the run, so a step
- * that is sent again makes only duplicates. Source: issue 35, ADR 48.
+ * that is sent again makes only duplicates. Source: ADR 48.
  */
 import { type Static, Type } from "typebox";
 import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
@@ -15,15 +15,15 @@ import type { Sealer } from "../../platform/secret/seal.ts";
 import { listKnownSecrets } from "../../rules/relay/known-secret.ts";
 import type { LiveRelay, LiveRelays, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
+import { findSavedKit } from "../../rules/relay/saved-kit.ts";
 import type { Kit, KitLife } from "../../rules/senders/kit.ts";
-import type { LifeRequest } from "../../rules/senders/kit-life.ts";
+import type { LifeRequest, playLife as PlayLife } from "../../rules/senders/kit-life.ts";
 import { HandshakeAnswer } from "../../rules/verify/handshake.ts";
 import { parseEmailAddress } from "../../shop/people/person.ts";
 import { fileTokenManually } from "../../shop/people/person-identifier.ts";
 import { invitePerson } from "../../shop/people/person-invite.ts";
 import type { Origin, Store } from "../../store/port.ts";
 import { effectView, readEffect } from "./life-effect.ts";
-import { findSavedKit } from "./saved-kit.ts";
 import { signAsSender } from "./signature.ts";
 
 const MAX_NAME_CHARS = 63;
@@ -83,13 +83,6 @@ interface LifeDeps {
   invitesPerDay: number;
 }
 
-/** The kits load at the first simulation. */
-const readKits = async () => ({
-  ...(await import("../../rules/senders/kit-registry.ts")),
-  ...(await import("../../rules/senders/kit-life.ts")),
-  ...(await import("../../rules/senders/registry.ts")),
-});
-
 /** Sends a step, or shows the steps. Throws `forbidden` in production, `invalid_input` where nothing can be sent, and a receiver's refusals. */
 export async function playStep(
   deps: LifeDeps,
@@ -98,9 +91,7 @@ export async function playStep(
   change: Change,
 ): Promise<LifeView> {
   if (environment.name === "production") throw refuseField("environment", IN_PRODUCTION, "forbidden");
-  const { playLife, requireSender } = await readKits();
-  const { kit, life } = await requireLife(input);
-  const { title } = requireSender(kit.sender);
+  const { kit, life, title, playLife } = await requireLife(input);
   if (environment.heldAt !== null) throw refuseField("environment", onHold(environment.name));
   const { environmentId, nowMs } = change;
   const { relays } = await deps.relays.current();
@@ -185,8 +176,19 @@ function refuseField(
   return new Refusal(code, message, { problems: [{ field, message }] });
 }
 
-async function requireLife(input: Static<typeof lifeInput>): Promise<{ kit: Kit; life: KitLife }> {
-  const { KITS, findKit, requireSender } = await readKits();
+interface FoundLife {
+  kit: Kit;
+  life: KitLife;
+  /** The provider's name. */
+  title: string;
+  playLife: typeof PlayLife;
+}
+
+/** Finds the life. The kits load at the first simulation. */
+async function requireLife(input: Static<typeof lifeInput>): Promise<FoundLife> {
+  const { KITS, findKit } = await import("../../rules/senders/kit-registry.ts");
+  const { playLife } = await import("../../rules/senders/kit-life.ts");
+  const { requireSender } = await import("../../rules/senders/registry.ts");
   const kit = findKit(input.kit);
   if (kit === null) {
     const known = KITS.map(({ sender }) => sender).join(", ");
@@ -195,10 +197,10 @@ async function requireLife(input: Static<typeof lifeInput>): Promise<{ kit: Kit;
       `kit is ${showText(input.kit)}, which has no selling kit: choose one of ${known}.`,
     );
   }
-  const life = kit.lives.find(({ name }) => name === input.life);
-  if (life !== undefined) return { kit, life };
-  const known = kit.lives.map(({ name }) => name).join(", ");
   const { title } = requireSender(kit.sender);
+  const life = kit.lives.find(({ name }) => name === input.life);
+  if (life !== undefined) return { kit, life, title, playLife };
+  const known = kit.lives.map(({ name }) => name).join(", ");
   const what =
     input.life === "" ? "is missing" : `is ${showText(input.life)}, which the kit of ${title} does not have`;
   throw refuseField("life", `life ${what}: choose one of ${known}.`);

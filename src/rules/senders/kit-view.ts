@@ -89,7 +89,7 @@ export function viewKit(kit: Kit, sender: Sender, names: KitNames): KitView {
   };
 }
 
-const SECRET_TODO: Readonly<Record<Sender["secret"]["from"], (name: string) => string>> = {
+const SECRET_STEP: Readonly<Record<Sender["secret"]["from"], (name: string) => string>> = {
   sender: (name) => `Store it here with relay relays set-secret ${name}.`,
   relay: () => "In local development, relay dev writes it to service/.secrets.json.",
   either: (name) => `Store one from there with relay relays set-secret ${name}.`,
@@ -102,6 +102,6 @@ export function kitSteps(kit: Kit, sender: Sender, names: KitNames): string[] {
     ...kit.prepare.map((step) => fillNames(step, names) as string),
     `Register one endpoint at ${title}, with the receiver URL of the relay ${sender.name}: ${kit.register ?? register}`,
     ...(kit.eventTypes.length === 0 ? [] : [`Choose these events for it: ${kit.eventTypes.join(", ")}.`]),
-    `Set the secret of the relay ${sender.name}: ${secret.where} ${SECRET_TODO[secret.from](sender.name)}`,
+    `Set the secret of the relay ${sender.name}: ${secret.where} ${SECRET_STEP[secret.from](sender.name)}`,
   ];
 }

@@ -3,13 +3,15 @@
  * their `when` requires, also after the seller changed them.
  */
 import { isJsonObject, type Json } from "../../base/json.ts";
-import type { LiveRelay } from "../../rules/relay/live-relay.ts";
-import type { Kit } from "../../rules/senders/kit.ts";
-import { KIT_NAMES, type KitNames } from "../../rules/senders/kit-definitions.ts";
+import type { Kit } from "../senders/kit.ts";
+import { KIT_NAMES, type KitNames } from "../senders/kit-definitions.ts";
+import type { Definition } from "./definition-shape.ts";
 
-interface SavedKit {
+type NamedRelay = { name: string; definition: Definition };
+
+interface SavedKit<Relay> {
   /** The saved relays that follow the source. */
-  relays: readonly LiveRelay[];
+  relays: readonly Relay[];
   /** The names of relays of the kit that do not exist. */
   missing: readonly string[];
   names: KitNames;
@@ -18,12 +20,15 @@ interface SavedKit {
 type Found = Partial<KitNames>;
 
 /** `followers`: the relays that follow the kit's source. */
-export function findSavedKit(kit: Kit, followers: readonly LiveRelay[]): SavedKit {
+export function findSavedKit<Relay extends NamedRelay>(
+  kit: Kit,
+  followers: readonly Relay[],
+): SavedKit<Relay> {
   const byName = new Map(followers.map((relay) => [relay.name, relay]));
   const named: Found = {};
   const asked: Found = {};
   const missing: string[] = [];
-  const relays: LiveRelay[] = [];
+  const relays: Relay[] = [];
   // The relays with a fixed name say how the others are called.
   for (const { name, actions } of kit.relays)
     readNames(actions as Json, toJson(byName.get(`${kit.sender}-${name}`)?.definition.actions), named);
@@ -48,12 +53,12 @@ function fillKnown(text: string, names: Found): string {
 }
 
 /** Finds the first relay whose name differs from the pattern only in the seller's name, and notes that name. */
-function findByPattern(
+function findByPattern<Relay extends NamedRelay>(
   pattern: string,
-  followers: readonly LiveRelay[],
-  taken: readonly LiveRelay[],
+  followers: readonly Relay[],
+  taken: readonly Relay[],
   named: Found,
-): LiveRelay | null {
+): Relay | null {
   const [before = "", name, after = ""] = pattern.split(NAME);
   if (name === undefined) return null;
   const relay = followers.find(
