@@ -186,7 +186,7 @@ const rows: Row[] = [
     call: () => running.hook("orders", signedCall({ id: "a" })),
     terminal: [
       "RELAY · orders · receiver · 1 action · failed",
-      /^ {8}person_not_found · person_email names nothing in this event, so no action ran · not retried · relay events show evt_[0-9a-z]+$/,
+      /^ {8}person_not_found · person_email resolves to nothing in this event, so no action ran · not retried · relay events show evt_[0-9a-z]+$/,
     ],
     log: [{ message: "an event ended without running", ...where, code: "person_not_found" }],
   },

@@ -179,7 +179,7 @@ describe("a receiver's request", () => {
     await saveRelay(running, receiverDefinition({}));
     const got = await explain("orders", { body: '{"id":"a"}' });
     expect(got.step("map").message).toBe("These names of map name nothing: event_type (type), amount (amount).");
-    expect(got.warnings).toEqual([expect.stringMatching(/^\{\{mapped\.amount\}\} names nothing in this event and was left empty/)]);
+    expect(got.warnings).toEqual([expect.stringMatching(/^\{\{mapped\.amount\}\} resolves to nothing in this event and was left empty/)]);
   });
 
   test("explains a duplicate, a paused relay, an example, and a stored event", async () => {

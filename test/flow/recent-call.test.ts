@@ -275,7 +275,7 @@ describe("a request without an event is listed with its cause", () => {
     const { eventId } = (await running.hook("orders", signedCall(body))).body;
     const { event } = (await running.api("GET", `/events/${eventId}`)).body;
     const warning =
-      "event_id names nothing in this event that can be an id (id), so its body decides, within the UTC day, what is a duplicate: correct event_id in the map.";
+      "event_id resolves to nothing in this event that can be an id (id), so its body decides, within the UTC day, what is a duplicate: correct event_id in the map.";
     expect(event.warnings.filter((one: string) => one === warning)).toHaveLength(warned ? 1 : 0);
   });
 

@@ -68,7 +68,7 @@ const ROWS: readonly DevFailure[] = [
     trigger: { map: { event_id: "id", amount: "data.amuont" } },
     actions: [{ ...WRITE, data: { order: "{{mapped.amount}}" } }],
     post: {},
-    cause: /ran_with_warnings · \{\{mapped\.amount\}\} names nothing in this event and was left empty: the map reads it from data\.amuont/,
+    cause: /ran_with_warnings · \{\{mapped\.amount\}\} resolves to nothing in this event and was left empty: the map reads it from data\.amuont/,
   },
   {
     name: "nobody-found",

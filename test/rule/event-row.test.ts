@@ -52,7 +52,7 @@ async function putEvent(name: string, trigger: EventTrigger, payload: JsonObject
 }
 
 describe("warnings", () => {
-  const warning = "{{event.no.where}} names nothing in this event and was left empty.";
+  const warning = "{{event.no.where}} resolves to nothing in this event and was left empty.";
 
   test("a path that resolves to nothing renders empty and adds a warning to the event", async () => {
     await saveRelay(running, receiverDefinition({ actions: [MISSING] }));
@@ -170,7 +170,7 @@ describe("truncation", () => {
     await replay(running, id);
     await running.drain();
     expect((await showEvent(running, id)).warnings).toContain(
-      "{{mapped.note}} names nothing in this event and was left empty: the event is larger than 32 KB, so only what the map named when it arrived is kept.",
+      "{{mapped.note}} resolves to nothing in this event and was left empty: the event is larger than 32 KB, so only what the map named when it arrived is kept.",
     );
   });
 

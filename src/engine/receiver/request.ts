@@ -352,5 +352,5 @@ export function formatMissingEventId(
   const path = receiver.map.find(([name]) => name === "event_id")?.[1].text;
   if (path === undefined) return null;
   const decides = eventId === null ? "its body decides, within the UTC day," : "the sender's own id decides";
-  return `event_id names nothing in this event that can be an id (${path}), so ${decides} what is a duplicate: correct event_id in the map.`;
+  return `event_id resolves to nothing in this event that can be an id (${path}), so ${decides} what is a duplicate: correct event_id in the map.`;
 }

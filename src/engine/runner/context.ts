@@ -86,7 +86,7 @@ export async function resolvePerson(tx: Writer, request: PersonRequest): Promise
     if (!(error instanceof Refusal) || error.code !== "invite_capped") throw error;
     return { kind: "failed", code: "invite_capped", message: error.message };
   }
-  const why = value === null ? "names nothing in this event" : "resolved to no person";
+  const why = value === null ? "resolves to nothing in this event" : "resolved to no person";
   return { kind: "failed", code: "person_not_found", message: `${key} ${why}, so no action ran.` };
 }
 
@@ -110,7 +110,7 @@ async function personOfCustomer(
 ): Promise<PersonOutcome> {
   const customerId = readCustomerId(request, id);
   if (customerId === "") {
-    const message = `${id} names nothing in this event, so it has no customer ID and no action ran.`;
+    const message = `${id} resolves to nothing in this event, so it has no customer ID and no action ran.`;
     return { kind: "failed", code: "person_not_found", message };
   }
   const { environmentId } = request.relay;
@@ -262,9 +262,9 @@ function formatMissing(path: string, truncated: boolean, why: string): string {
     return `{{${path}}} can no longer be read and was left empty: the event is larger than 32 KB, so only its mapped values are kept; name the path in the map.`;
   }
   if (truncated && path.startsWith("mapped.")) {
-    return `{{${path}}} names nothing in this event and was left empty: the event is larger than 32 KB, so only what the map named when it arrived is kept.`;
+    return `{{${path}}} resolves to nothing in this event and was left empty: the event is larger than 32 KB, so only what the map named when it arrived is kept.`;
   }
-  return `{{${path}}} names nothing in this event and was left empty${why}.`;
+  return `{{${path}}} resolves to nothing in this event and was left empty${why}.`;
 }
 
 /** Finds the path from which the map reads a mapped value, if the event's body has no value there; else null. */
