@@ -9,6 +9,7 @@ import { listen, startBrowser } from "../kit/browser.ts";
 import { shoot } from "../kit/browser-shots.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
+import { startShopServer } from "../kit/shop-server.ts";
 
 const EMAIL = "ann@example.com";
 const PASSWORD = "correct horse battery";
@@ -42,12 +43,7 @@ const text = async () => (await page.locator("main").innerText()).replaceAll(/\s
 beforeAll(async () => {
   stack.defer(() => rmSync(home, { recursive: true, force: true }));
   stack.defer(() => rmSync(laptop, { recursive: true, force: true }));
-  const server = stack.use(startCli(["serve", "--port", "0"], { cwd: home }));
-  base = `http://127.0.0.1:${/127\.0\.0\.1:(\d+)/.exec(await server.line("127.0.0.1:"))?.[1]}`;
-  await runCommand(["admin", "create", "--email", EMAIL, "--password-stdin"], { cwd: home, input: PASSWORD });
-  await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: home });
-  const made = await runCommand(["keys", "create", "--app", "shop", "--environment", "development", "--name", "laptop"], { cwd: home });
-  key = /relay_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+  ({ base, key } = await startShopServer(stack, home, { email: EMAIL, password: PASSWORD }));
   const context = await startBrowser(stack);
   page = await context.newPage();
   complaints = listen(page);

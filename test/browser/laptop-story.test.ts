@@ -9,8 +9,8 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { listen, startBrowser } from "../kit/browser.ts";
 import { startCli } from "../kit/cli-process.ts";
-import { runCommand } from "../kit/cli-world.ts";
 import { dependentSteps } from "../kit/dependent-steps.ts";
+import { startShopServer } from "../kit/shop-server.ts";
 
 const test = dependentSteps();
 const EMAIL = "ann@example.com";
@@ -60,10 +60,7 @@ async function signIn(environment: string): Promise<void> {
 beforeAll(async () => {
   stack.defer(() => rmSync(home, { recursive: true, force: true }));
   stack.defer(() => rmSync(laptop, { recursive: true, force: true }));
-  const server = stack.use(startCli(["serve", "--port", "0"], { cwd: home }));
-  base = `http://127.0.0.1:${/127\.0\.0\.1:(\d+)/.exec(await server.line("127.0.0.1:"))?.[1]}`;
-  await runCommand(["admin", "create", "--email", EMAIL, "--password-stdin"], { cwd: home, input: PASSWORD });
-  await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: home });
+  ({ base } = await startShopServer(stack, home, { email: EMAIL, password: PASSWORD }));
   const context = await startBrowser(stack);
   page = await context.newPage();
   complaints = listen(page);

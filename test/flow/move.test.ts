@@ -399,18 +399,21 @@ test("a row that was stored with another value than it had is detected, and the 
   }
 });
 
+/** Moves the folder to the database and back to another folder. Yields the configuration of each, right after the move there. */
+async function* moveThereAndBack(dataDir: string, url: string) {
+  expect(await move(["--data-dir", dataDir], { RELAY_MOVE_TO: url })).toMatchObject({ code: 0 });
+  const back = join(folder, `back-${++made}`);
+  cpSync(dataDir, back, { recursive: true, filter: (path) => !path.includes("relay.db") });
+  yield { dataDir, database: readDatabaseUrl(url) as DatabaseUrl };
+  expect(await move(["--to", back], { RELAY_DATABASE: url })).toMatchObject({ code: 0 });
+  yield { dataDir: back, database: null };
+}
+
 test("a moved service continues: a used dedupe key stays used, and numbers continue", async () => {
   const dataDir = copyFilled();
   const again = { id: "cs_0", payment_intent: "pi_0", customer_details: { email: "buyer0@example.com" } };
   await using database = await freshDatabase();
-  expect(await move(["--data-dir", dataDir], { RELAY_MOVE_TO: database.url })).toMatchObject({ code: 0 });
-  const back = join(folder, `back-${++made}`);
-  cpSync(dataDir, back, { recursive: true, filter: (path) => !path.includes("relay.db") });
-  for (const config of [
-    { dataDir, database: readDatabaseUrl(database.url) as DatabaseUrl },
-    { dataDir: back, database: null },
-  ]) {
-    if (config.database === null) expect(await move(["--to", back], { RELAY_DATABASE: database.url })).toMatchObject({ code: 0 });
+  for await (const config of moveThereAndBack(dataDir, database.url)) {
     await using running = await startBareService({ config });
     const counted = () => running.rows<{ count: number; last: number }>("SELECT count(*) AS count, max(seq) AS last FROM event");
     const [before] = await counted();
@@ -420,7 +423,7 @@ test("a moved service continues: a used dedupe key stays used, and numbers conti
     };
     expect(await call("evt_0")).toMatchObject({ duplicate: true });
     expect((await counted())[0]).toEqual({ count: 0, last: 0, ...before });
-    expect(await call(`evt_${back}_${config.database}`)).not.toHaveProperty("duplicate");
+    expect(await call(`evt_${config.dataDir}_${config.database === null}`)).not.toHaveProperty("duplicate");
     expect((await counted())[0]).toEqual({ count: (before?.count ?? 0) + 1, last: (before?.last ?? 0) + 1 });
   }
 });
@@ -438,14 +441,7 @@ test("a receiver and its followers share the requests after a move and after the
   await first.service[Symbol.asyncDispose]();
   await using database = await freshDatabase();
   const dataDir = copyOf(first.dataDir);
-  expect(await move(["--data-dir", dataDir], { RELAY_MOVE_TO: database.url })).toMatchObject({ code: 0 });
-  const back = join(folder, `back-${++made}`);
-  cpSync(dataDir, back, { recursive: true, filter: (path) => !path.includes("relay.db") });
-  for (const config of [
-    { dataDir, database: readDatabaseUrl(database.url) as DatabaseUrl },
-    { dataDir: back, database: null },
-  ]) {
-    if (config.database === null) expect(await move(["--to", back], { RELAY_DATABASE: database.url })).toMatchObject({ code: 0 });
+  for await (const config of moveThereAndBack(dataDir, database.url)) {
     await using running = await startBareService({ config });
     const call = async (id: string) => {
       const response = await fetch(`${running.service.url}/hooks/${APP}/stripe`, { method: "POST", ...signedCall({ id, amount: 1 }) });

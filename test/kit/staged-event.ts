@@ -26,7 +26,8 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
       await stand.pass(2_000);
     },
     where: ["log"],
-    cause: /\{\{mapped\.amount\}\} resolves to nothing in this event and was left empty: the map reads it from data\.amuont, where the event holds nothing/,
+    cause:
+      /\{\{mapped\.amount\}\} resolves to nothing in this event and was left empty: the map reads it from data\.amuont, where the event holds nothing/,
   },
   {
     name: "nobody found",
