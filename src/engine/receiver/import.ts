@@ -18,15 +18,10 @@ import type { EventWay } from "../event/event.ts";
 import { findDuplicate, insertEvent, type StoredPayload } from "../event/insert.ts";
 import { findEventView } from "../event/view.ts";
 import { evaluateLine, type ImportedEvent, type OpenLine, openLine } from "./import-line.ts";
+import { type Line, STEP_BYTES, stepsOf } from "./import-step.ts";
 import { makeEventPayload, requireReadable } from "./reading.ts";
 import { explainToOwner } from "./rejection.ts";
 import { type EarlierUse, findEarlierUse, type SignatureUse, spendSignature } from "./signature-memory.ts";
-
-/** The most lines of one batch, which is one request. */
-export const MAX_IMPORT_LINES = 1_000;
-/** The most events of one transaction and their bytes, which take some milliseconds. A line is one event of each relay that it is offered to. */
-const STEP_EVENTS = 32;
-const STEP_BYTES = 64 * 1024;
 
 const OUTCOMES = ["new", "known", "ignored", "refused"] as const;
 
@@ -176,43 +171,6 @@ const CODES: Partial<Record<ClosedReason, "scheme_renamed" | "unsigned_event">> 
 
 function isReceiver(relay: LiveRelay): relay is ReceiverRelay {
   return relay.receiver !== null && relay.definition.trigger.kind === "receiver";
-}
-
-interface Line {
-  line: number;
-  bytes: Uint8Array;
-}
-
-const LF = 0x0a;
-const CR = 0x0d;
-const BOM = [0xef, 0xbb, 0xbf];
-
-/** Splits the bytes into steps of non-empty lines without their line ends, each at least one line. Throws for a batch of too many lines. */
-function* stepsOf(bytes: Uint8Array, firstLine: number, takers: number): Generator<Line[]> {
-  const stepLines = Math.max(1, Math.floor(STEP_EVENTS / takers));
-  const stepBytes = STEP_BYTES / takers;
-  let step: Line[] = [];
-  let held = 0;
-  let [line, start] = [firstLine, BOM.every((byte, at) => bytes[at] === byte) ? BOM.length : 0];
-  for (; start < bytes.byteLength; line++) {
-    if (line - firstLine >= MAX_IMPORT_LINES)
-      throw new Refusal(
-        "body_too_large",
-        `A batch has at most ${MAX_IMPORT_LINES.toLocaleString("en")} lines: send the rest in another.`,
-      );
-    const found = bytes.indexOf(LF, start);
-    const end = found < 0 ? bytes.byteLength : found;
-    const one = bytes.subarray(start, bytes[end - 1] === CR && end > start ? end - 1 : end);
-    start = end + 1;
-    if (one.every((byte) => byte === 0x20 || byte === 0x09)) continue;
-    if (step.length === stepLines || (step.length > 0 && held + one.byteLength > stepBytes)) {
-      yield step;
-      [step, held] = [[], 0];
-    }
-    step.push({ line, bytes: one });
-    held += one.byteLength;
-  }
-  if (step.length > 0) yield step;
 }
 
 /** A line with what each relay does with it, or the result of a line that no relay can read. */
