@@ -26,6 +26,7 @@ export const BANNED_WORDS: readonly WordRule[] = [
   rule("somebody", "a person, name the person"),
   rule("in the place of", "replaces, instead of"),
   rule("(comes?|came) to nothing", "resolves to nothing, fails"),
+  rule("names nothing", "resolves to nothing"),
   rule("whole or not at all", "in one transaction"),
   rule("(for good|once and for all)", "permanently"),
   rule("(goes|went|go) on(?! strike)", "continues"),

@@ -64,7 +64,7 @@ function writeKit(kit: Kit, sender: Sender): string {
     `The names must match: ${title} sends the names that you gave there, and \`when\` of each relay matches them. Add a name to the list in \`when\` to sell the same thing under two names.`,
     "## What each step does",
     `The tests of Relay send these requests in this order, twice, and out of order. The product of the catalog gives 100 credits: change or remove \`credits\`.`,
-    "You can [play](/docs/selling-kits#play-a-life-before-you-go-live) each of these lives in local development and in development.",
+    "You can [play](/docs/selling-kits#play-a-life-before-you-go-live) each of these lives in local development and in a development environment.",
     ...kit.lives.flatMap(({ name: life, title: heading, steps }) => [
       `### ${heading}`,
       `To play it: \`relay simulate ${name} ${life}\`.`,
@@ -75,7 +75,7 @@ function writeKit(kit: Kit, sender: Sender): string {
     ]),
     ...(plans
       ? [
-          "The relays of the plans read the state of the subscription and no invoice. Each event with a state therefore corrects the result of earlier ones. A receipt shows the start or the change of a plan, not each payment. A person has one plan at a time: the end of one subscription ends it, also if the customer pays for a second subscription.",
+          "The relays of the plans read the state of the subscription and no invoice. So a later event corrects the result of an earlier one. A receipt shows the start or the change of a plan, not each payment. A person has one plan at a time: the end of one subscription ends it, also if the customer pays for a second subscription.",
         ]
       : []),
     "## Move from another billing helper",

@@ -103,9 +103,9 @@ export interface ActionRun {
   movesFrom: { personId: string; purchase: string | null } | null;
   /** Results of the actions that ran before this one. */
   results: readonly ActionResult[];
-  /** Fills in the {{paths}}. A path that names nothing becomes "" and adds a warning to the event. */
+  /** Fills in the {{paths}}. A path that resolves to nothing becomes "" and adds a warning to the event. */
   render(text: string): string;
-  /** Fills in a ref. Returns null where a path names nothing, or nothing that identifies a payment. */
+  /** Fills in a ref. Returns null where a path resolves to nothing, or to nothing that identifies a payment. */
   renderRef(text: string): string | null;
   /** Fills in every string of the value and keeps its structure. */
   renderData(value: Json): Json;

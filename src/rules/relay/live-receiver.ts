@@ -206,7 +206,7 @@ interface ReadBody {
 }
 
 /**
- * Reads the mapped names and their values, in the map's order. A path that names nothing leaves its name out; a JSON null stays. In a
+ * Reads the mapped names and their values, in the map's order. A path that resolves to nothing leaves its name out; a JSON null stays. In a
  * form, a field whose name is the complete path comes first.
  */
 export function readMap(compiled: CompiledMap, body: ReadBody): JsonObject {

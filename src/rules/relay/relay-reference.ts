@@ -68,7 +68,7 @@ const SELLER = RELAY.pick("definition");
 /** Looks up an environment's catalog, and reads each name only once. */
 export function makeCatalogLookup(tx: Reader, environmentId: number): CatalogLookup {
   const listRelays = async (how: string, collection: string): Promise<string[]> => {
-    // A text search comes first because it is fast. A definition that is not JSON names nothing.
+    // A text search comes first because it is fast. A definition that is not JSON refers to no item.
     const sql = `SELECT name FROM relay WHERE environment_id = $environmentId AND instr(definition, $text) > 0
       AND CASE WHEN json_valid(definition) THEN ${how} END ORDER BY name LIMIT ${MAX_NAMED}`;
     const named = { environmentId, collection, text: JSON.stringify(collection) };

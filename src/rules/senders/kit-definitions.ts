@@ -133,7 +133,7 @@ function checkNames(names: KitNames): void {
     if (!KIT_NAME.test(name))
       throw new Refusal(
         "invalid_input",
-        `${what}, and the names of relays contain it: write 1 to 40 lowercase letters, digits and hyphens, starting with a letter.`,
+        `${what}, which becomes a part of relay names: write 1 to 40 lowercase letters, digits and hyphens, starting with a letter.`,
       );
     const other = taken.get(name);
     if (other !== undefined)
