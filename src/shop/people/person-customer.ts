@@ -103,7 +103,7 @@ export async function rememberCustomer(tx: Writer, remembered: Remembered): Prom
   }
 }
 
-/** A link by hand comes after the newest event, so that event does not move it back. */
+/** A link by hand counts as later than the newest event, so that event does not move the pair back. */
 function replaces(
   { arrival, eventId }: Pick<Remembered, "arrival" | "eventId">,
   known: PersonCustomer,
