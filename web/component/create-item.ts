@@ -38,11 +38,13 @@ export function MakeThing({
     <a class=${isFirst ? "button primary" : "button"} href=${to}>${there ? `Sell ${kind} ${name} through this relay…` : `Create ${WORDS[kind]} ${name}…`}</a>`;
 }
 
-/** Returns the page to continue on, or null if the user did not come by such a link. */
+/** Returns the page to continue on, or null if the user did not come by such a link. Home offers the replay of the relay's dead events. */
 export function afterMaking(place: Place, query: URLSearchParams): string | null {
   const relay = query.get("relay");
   if (relay === null || relay === "") return null;
   const back = query.get("back") ?? "";
   if (back.startsWith("evt_")) return pagePath(place, "events", back);
-  return back === "relay" ? pagePath(place, "relays", relay) : pagePath(place, "home");
+  return back === "relay"
+    ? pagePath(place, "relays", relay)
+    : pagePath(place, "home") + writeQuery({ replay: relay });
 }

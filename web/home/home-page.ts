@@ -1,5 +1,5 @@
 /** Home page: the open attention items and the recent activity, or the remaining first steps before the first event. */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import { UnlessWaiting, WaitingApprovals } from "../approval/waiting-approvals.ts";
@@ -8,6 +8,7 @@ import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import type { PageProps } from "../base/page.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { setQuery } from "../base/route.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Icon } from "../component/icon.ts";
 import { ErrorState, FromBefore, Skeleton } from "../component/notice.ts";
@@ -27,6 +28,14 @@ export function HomePage({ place, query }: PageProps): View {
   const { data, error, reload } = useLoad<OverviewView>(apiPath(place, "overview"), REFRESH_MS);
   // The item disappears once its events are replayed, but the dialog stays open so that the user can read the outcome.
   const [chosen, setChosen] = useState<BulkFilter | null>(null);
+  // A user who fixed the cause on another page returns with the name of the relay. Its dead events can be replayed now.
+  const fixed = query.get("replay") ?? "";
+  const isFixed = data?.needs.some(({ relay, dead }) => relay === fixed && dead?.cause.stands === "no");
+  useEffect(() => {
+    if (isFixed !== true) return;
+    setChosen({ state: "dead", relay: fixed });
+    setQuery({ replay: "" });
+  }, [isFixed, fixed]);
   const close = (): void => {
     setChosen(null);
     for (const path of needPaths(place)) invalidate(path);
