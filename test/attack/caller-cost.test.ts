@@ -139,6 +139,7 @@ describe("a response lists at most 20 problems, and the check stops there", () =
   const ASKED: [what: string, method: string, path: string, body: unknown][] = [
     ["a definition", "POST", "/relays", { definition: relay }],
     ["a definition that is validated", "POST", "/relays/validate", { definition: relay }],
+    ["a definition that is explained", "POST", "/relays/explain", { definition: relay }],
     ["reserved names", "POST", "/relays/validate", `{"definition":{"name":"x","more":[${'{"__proto__":1},'.repeat(500)}1]}}`],
     ["a catalog", "POST", "/sync/plan", { relays: [], catalog }],
     ["many relays", "POST", "/sync/plan", { relays: Array.from({ length: 40 }, (_, at) => ({ ...relay, name: `relay${at}` })) }],

@@ -35,6 +35,7 @@ const planted: Record<string, string> = {
   "a wrong password": plant(),
   "a wrong token": plant(),
   "a secret in the wrong place": plant(),
+  "the secret of a definition that is not saved": plant(),
   "a pasted secret that is refused": `${plant()}é`,
   "a key that is none": `relay_dev_${plant().slice(0, 32)}`,
   "the master key": MASTER_KEY,
@@ -204,6 +205,10 @@ async function failEverything(): Promise<void> {
   const wrong = receiverDefinition({ name: "wrong", verify: { scheme: "shared_token", secret: misplaced } });
   await ask("POST", `${E}/relays`, { definition: { ...wrong, secret: misplaced } });
   await ask("POST", `${E}/relays/validate`, { definition: { ...wrong, secret: misplaced } });
+  const unsaved = { definition: receiverDefinition({ name: "unsaved" }), secret: secret("the secret of a definition that is not saved") };
+  for (const body of ["{}", "{", undefined]) await ask("POST", `${E}/relays/explain`, { ...unsaved, body });
+  await ask("POST", `${E}/relays/explain`, { ...unsaved, definition: { ...wrong, secret: misplaced } });
+  await ask("POST", `${E}/relays/explain`, { ...unsaved, secret: secret("a pasted secret that is refused") });
   for (const value of [secret("a pasted secret that is refused"), misplaced.slice(0, 12)]) await ask("PUT", `${E}/relays/pasted/secret`, { value });
   await ask("PUT", `${E}/relays/pasted/secret`, {
     value: secret("a pasted receiver secret"),

@@ -41,6 +41,7 @@ const WIDER: Readonly<Record<string, Partial<TurnWork>>> = {
   "POST {E}/relays/:name/import-missed, call 4": { values: 175_000 },
   "POST {E}/relays/:name/test-event, call 1": { values: 175_000 },
   "POST {E}/relays/:name/explain, call 1": { values: 175_000 },
+  "POST {E}/relays/explain, call 1": { values: 175_000 },
   // 24,000 values are read, stored and returned.
   "POST {E}/collections/:name/records, call 2": { values: 75_000 },
 };

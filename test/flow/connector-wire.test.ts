@@ -171,6 +171,7 @@ describe("every tool, with the protocol's official client", () => {
       list_people: [{}, { cursor: 7 }],
       read_person: [{ id: person }, { id: "per_0" }],
       validate_relay: [{ definition: { name: "x" } }, {}],
+      explain_definition: [{ definition }, { definition: { name: "x" } }],
       explain_relay: [
         { name: "orders", event: id },
         { name: "orders", event: "evt_0" },

@@ -1,9 +1,9 @@
 /** Tests the dry run of a relay over the API: each step is explained, and the database does not change. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import { TABLES } from "../kit/chosen-store.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall, writeOrder } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { readWholeDatabase } from "../kit/whole-database.ts";
 
 const PERSON_MAP = { event_id: "id", event_type: "type", amount: "amount", person_email: "email" };
 const GRANT = { type: "grant_access", entitlement: "access:members", reason: "Order {{mapped.event_id}}" };
@@ -46,18 +46,10 @@ afterEach(async () => {
   await running[Symbol.asyncDispose]();
 });
 
-/** Reads every row of every table as text. */
-async function wholeDatabase(): Promise<string> {
-  const tables = await running.rows<{ name: string }>(TABLES);
-  const all: Record<string, unknown> = {};
-  for (const { name } of tables) all[name] = await running.rows(`SELECT * FROM "${name}"`);
-  return JSON.stringify(all, (_key, value) => (typeof value === "bigint" ? `${value}n` : value));
-}
-
 async function explain(name: string, asked: object = {}) {
-  const before = await wholeDatabase();
+  const before = await readWholeDatabase(running);
   const { status, body } = await running.api("POST", `/relays/${name}/explain`, asked);
-  expect(await wholeDatabase()).toBe(before);
+  expect(await readWholeDatabase(running)).toBe(before);
   expect(called).toBe(0);
   if (status !== 200) throw new Error(JSON.stringify(body));
   const { steps, ...explanation } = body.explanation as { steps: Step[]; would: string; message: string; from: string; warnings: string[] };
@@ -295,10 +287,10 @@ describe("a trigger without a request", () => {
 
 test("an unknown relay or event and an invalid body are rejected without a change", async () => {
   await saveRelay(running, receiverDefinition({}));
-  const before = await wholeDatabase();
+  const before = await readWholeDatabase(running);
   expect((await running.api("POST", "/relays/none/explain", {})).status).toBe(404);
   expect((await running.api("POST", "/relays/orders/explain", { event: "evt_none" })).status).toBe(404);
   expect((await running.api("POST", "/relays/orders/explain", { body: "{broken" })).status).toBe(400);
   expect((await running.api("POST", "/relays/orders/explain", { bdy: "" })).status).toBe(400);
-  expect(await wholeDatabase()).toBe(before);
+  expect(await readWholeDatabase(running)).toBe(before);
 });

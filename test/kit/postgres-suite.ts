@@ -53,6 +53,7 @@ const FLOWS: readonly string[] = [
   "followed-receiver-import",
   "apply-key",
   "relay-case",
+  "explain-draft",
   "followed-receiver",
   "kit-lives",
   "kit-save",

@@ -119,6 +119,14 @@ export const WORST_CALLS: Record<string, Worst> = {
     { definition: manyProblems },
     { definition: nearNames },
   ),
+  "POST {E}/relays/explain": send(
+    "POST",
+    `${E}/relays/explain`,
+    { definition: { ...manyTemplates, name: "busy1" }, body: `{"items":[${"[],".repeat(80_000)}1]}` },
+    { definition: { ...manyTemplates, name: "busy1" }, body: `{"text":"${"c".repeat(250_000)}"}`, headers: { "x-signature": "0".repeat(64) } },
+    no(400, { definition: manyProblems }),
+    no(400, { definition: nearNames }),
+  ),
   "POST {E}/sync/plan": send(
     "POST",
     `${E}/sync/plan`,

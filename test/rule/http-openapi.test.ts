@@ -78,7 +78,7 @@ test("the routes that the interface promises exist", () => {
     `POST ${E}/approvals`,
     ...["GET", "POST"].map((method) => `${method} /api/approvals/:id`),
     ...["secret", "signing-secret"].map((secret) => `PUT ${E}/relays/:name/${secret}`),
-    `POST ${E}/relays/validate`,
+    ...["validate", "explain"].map((verb) => `POST ${E}/relays/${verb}`),
     `GET ${E}/events`,
     `GET ${E}/events/:id`,
     `POST ${E}/events/:id/replay`,

@@ -30,6 +30,8 @@ interface SignatureQuestion {
   relay: ReceiverRelay;
   verify: VerifyFields;
   secrets: readonly KnownSecret[];
+  /** True if a draft has no secret yet. Its own secret is then an example, or missing. */
+  lacksSecret: boolean;
   given: GivenRequest;
   nowMs: number;
   turn: () => Promise<void>;
@@ -38,7 +40,7 @@ interface SignatureQuestion {
 /** Adds the steps. Returns the request, and the verdict where it verified; else null. */
 export async function simulateSignature(
   steps: Steps,
-  { relay, verify, secrets, given, nowMs, turn }: SignatureQuestion,
+  { relay, verify, secrets, lacksSecret, given, nowMs, turn }: SignatureQuestion,
 ): Promise<{ call: ReceivedRequest; verdict: Verified | null }> {
   const { url: receiverUrl, bodies: kinds, verifier } = relay.receiver;
   const signed = given.headers === null ? signAsSender(verify, secrets, given, receiverUrl, nowMs) : null;
@@ -75,6 +77,10 @@ export async function simulateSignature(
       cut: shown.length < text.length,
     });
   }
+  if (lacksSecret && !isSignedHere) {
+    steps.unknown("signature", UNCHECKED);
+    return { call, verdict: null };
+  }
   if (verifier === null) {
     const { cause, code } = explainToOwner(relay, null);
     steps.stop("signature", "refuse", `The request is rejected with ${code}: ${cause}.`);
@@ -82,9 +88,8 @@ export async function simulateSignature(
   }
   const verdict = verifier.verify(call);
   if (verdict.verified) {
-    const by = isSignedHere
-      ? "It verifies, signed here as the sender would with the relay's own secret."
-      : "It verifies.";
+    const secret = lacksSecret ? EXAMPLE_SECRET : "the relay's own secret.";
+    const by = isSignedHere ? `It verifies, signed here as the sender would with ${secret}` : "It verifies.";
     steps.ok("signature", by);
     return { call, verdict };
   }
@@ -98,6 +103,10 @@ export async function simulateSignature(
   });
   return { call, verdict: null };
 }
+
+const EXAMPLE_SECRET = "an example secret, because the relay has no secret yet.";
+const UNCHECKED =
+  "The signature was not checked, because the relay has no secret yet: give the sender's secret or public key to check it.";
 
 function makeHeaders(given: Record<string, string>): Headers {
   const headers = new Headers();

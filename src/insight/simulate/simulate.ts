@@ -8,7 +8,8 @@ import { type Json, parseJson, writeJson } from "../../base/json.ts";
 import { findEventToRun } from "../../engine/event/event.ts";
 import { makeWholePayload } from "../../engine/event/insert.ts";
 import { type Rehearsal, rehearse } from "../../engine/runner/rehearse.ts";
-import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
+import { listKnownSecrets } from "../../rules/relay/known-secret.ts";
+import type { LiveRelay, LiveRelays, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import { rejectUnknownRelay } from "../../rules/relay/relay.ts";
 import { findPerson } from "../../shop/people/person.ts";
 import { dryRun } from "../../store/dry-run.ts";
@@ -21,12 +22,13 @@ import {
   type SimulateInput,
   type Simulation,
   Steps,
+  type Subject,
   writeEvent,
 } from "./step.ts";
 
-/** Runs the simulation. Throws `not_found` and `invalid_input`. */
+/** Simulates a saved relay. Throws `not_found` and `invalid_input`. */
 export async function simulateRelay(
-  deps: SimulateDeps,
+  deps: SimulateDeps & { relays: Pick<LiveRelays, "current"> },
   environmentId: number,
   name: string,
   input: SimulateInput,
@@ -34,36 +36,56 @@ export async function simulateRelay(
   const { relays } = await deps.relays.current();
   const relay = relays.find((one) => one.environmentId === environmentId && one.name === name);
   if (relay === undefined) throw rejectUnknownRelay(name);
+  const secrets =
+    relay.receiver === null ? [] : await deps.store.read((tx) => listKnownSecrets(tx, deps.sealer, relay));
+  return await simulate(deps, { relay, secrets, lacksSecret: false, open: async () => relay }, input);
+}
+
+/** Runs the simulation. Throws `not_found` and `invalid_input`. */
+export async function simulate(
+  deps: SimulateDeps,
+  subject: Subject,
+  input: SimulateInput,
+): Promise<Simulation> {
+  const { relay } = subject;
   const { trigger } = relay.definition;
   const steps = new Steps();
   const given = { receiver: input.body, data_change: input.record, schedule: undefined }[trigger.kind];
   const from = input.event !== undefined ? "event" : given === undefined ? "sample" : "body";
-  const occurrence = await makeOccurrence(deps, relay, input, steps);
+  const occurrence = await makeOccurrence(deps, subject, input, steps);
   const { all, warnings } = await dryRun(deps.store, "relay", async (tx) => {
     const later = steps.fork();
-    return { all: later, warnings: await simulateOccurrence(tx, deps, relay, occurrence, later) };
+    const opened = await subject.open(tx);
+    return { all: later, warnings: await simulateOccurrence(tx, deps, opened, occurrence, later) };
   });
   const end = all.end("Every action would be done.");
   const example = "write" in occurrence ? (occurrence.example ?? null) : null;
-  return { relay: name, trigger: trigger.kind, from, example, ...end, steps: all.list, warnings };
+  return { relay: relay.name, trigger: trigger.kind, from, example, ...end, steps: all.list, warnings };
 }
 
 async function makeOccurrence(
   deps: SimulateDeps,
-  relay: LiveRelay,
+  subject: Subject,
   input: SimulateInput,
   steps: Steps,
 ): Promise<Occurrence> {
+  const { relay } = subject;
   const { trigger } = relay.definition;
   if (input.event !== undefined) return await replayStoredEvent(deps, relay, input.event, steps);
   if (trigger.kind === "receiver" && relay.receiver !== null)
-    return await receiveGivenRequest(deps, relay as ReceiverRelay, trigger, input, steps);
+    return await receiveGivenRequest(
+      deps,
+      { ...subject, relay: relay as ReceiverRelay },
+      trigger,
+      input,
+      steps,
+    );
   const nowMs = deps.clock.now();
   if (trigger.kind === "data_change")
-    return { write: (tx, later) => writeChange(tx, relay, trigger, input, later, nowMs) };
+    return { write: (tx, later, opened) => writeChange(tx, opened, trigger, input, later, nowMs) };
   const periodStart = toIso(nowMs);
   return {
-    write: (tx) => writeEvent(tx, relay, makeWholePayload({ tick: { periodStart } }), nowMs),
+    write: (tx, _later, opened) => writeEvent(tx, opened, makeWholePayload({ tick: { periodStart } }), nowMs),
   };
 }
 
@@ -75,7 +97,7 @@ async function simulateOccurrence(
   steps: Steps,
 ): Promise<string[]> {
   const nowMs = clock.now();
-  const id = "eventId" in occurrence ? occurrence.eventId : await occurrence.write(tx, steps);
+  const id = "eventId" in occurrence ? occurrence.eventId : await occurrence.write(tx, steps, relay);
   const event = await findEventToRun(tx, relay.environmentId, id);
   if (event === null) throw new Error("The event that was written is not there.");
   if (relay.waitsFor !== null) steps.stop("waiting", "wait", WAITS[relay.waitsFor]);

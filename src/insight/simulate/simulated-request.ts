@@ -8,7 +8,6 @@ import { mapAgain } from "../../engine/event/remap.ts";
 import { rejectReusedSignature } from "../../engine/receiver/rejection.ts";
 import { formatMismatch } from "../../engine/receiver/request.ts";
 import { findEarlierUse, signatureUse } from "../../engine/receiver/signature-memory.ts";
-import { listKnownSecrets } from "../../rules/relay/known-secret.ts";
 import { isHandshake, matchesWhen, readEventId, readMap } from "../../rules/relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
@@ -17,7 +16,14 @@ import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Writer } from "../../store/port.ts";
 import { makeSampleEvent } from "./sample.ts";
 import { type GivenRequest, simulateSignature } from "./signature.ts";
-import { type Occurrence, type SimulateDeps, type SimulateInput, type Steps, writeEvent } from "./step.ts";
+import {
+  type Occurrence,
+  type SimulateDeps,
+  type SimulateInput,
+  type Steps,
+  type Subject,
+  writeEvent,
+} from "./step.ts";
 
 /** Reads a stored event by the relay's current map and `when`. */
 export async function replayStoredEvent(
@@ -41,16 +47,16 @@ export async function replayStoredEvent(
 
 export async function receiveGivenRequest(
   deps: SimulateDeps,
-  relay: ReceiverRelay,
+  { relay, secrets, lacksSecret }: Omit<Subject, "open"> & { relay: ReceiverRelay },
   trigger: ReceiverTrigger,
   input: SimulateInput,
   steps: Steps,
 ): Promise<Occurrence> {
   const nowMs = deps.clock.now();
-  const secrets = await deps.store.read((tx) => listKnownSecrets(tx, deps.sealer, relay));
   const { headers = null, search = "" } = input;
   const given: GivenRequest = { ...(await readGivenBody(trigger, input)), headers, search };
-  const question = { relay, verify: trigger.verify, secrets, given, nowMs, turn: yieldToEventLoop };
+  const { verify } = trigger;
+  const question = { relay, verify, secrets, lacksSecret, given, nowMs, turn: yieldToEventLoop };
   const { call, verdict } = await simulateSignature(steps, question);
   if (verdict !== null) await simulateReuse(deps, steps, relay, call, verdict);
   if (isHandshake(relay.receiver, call))
@@ -73,9 +79,9 @@ export async function receiveGivenRequest(
   const text = parsed.form === null ? new TextDecoder().decode(call.body) : writeJson(parsed.value);
   return {
     example,
-    async write(tx, later) {
+    async write(tx, later, opened) {
       await simulateDedupe(tx, later, relay, { eventId, mapped, body: call.body, nowMs });
-      return await writeEvent(tx, relay, makeReceiverPayload(text, mapped), nowMs, parsed);
+      return await writeEvent(tx, opened, makeReceiverPayload(text, mapped), nowMs, parsed);
     },
   };
 }

@@ -9,8 +9,9 @@ import { fields, json, oneOf, orNull } from "../../base/schema.ts";
 import { EVENT_TRIGGERS, type EventWay } from "../../engine/event/event.ts";
 import { insertEvent, type StoredPayload } from "../../engine/event/insert.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
-import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
+import type { LiveRelay } from "../../rules/relay/live-relay.ts";
 import type { ParsedBody } from "../../rules/verify/contract.ts";
+import type { KnownSecret } from "../../rules/verify/signature-evidence.ts";
 import type { Store, Writer } from "../../store/port.ts";
 
 /** The input. An example is simulated if there is none. */
@@ -118,13 +119,23 @@ export interface SimulateDeps {
   clock: Clock;
   log: Log;
   limits: RaisableLimits;
-  relays: Pick<LiveRelays, "current">;
 }
 
-/** A stored event, or a function that writes one and returns its id. */
+/** A relay to simulate: saved, or as a draft would be saved. */
+export interface Subject {
+  relay: LiveRelay;
+  /** The secrets that the sender may have used, first the relay's own; empty without a receiver. */
+  secrets: readonly KnownSecret[];
+  /** True if a draft has no secret yet. Then an example secret signs, and given headers cannot be checked. */
+  lacksSecret: boolean;
+  /** Returns the relay in the transaction of the simulation. A draft is saved there again. */
+  open(tx: Writer): Promise<LiveRelay>;
+}
+
+/** A stored event, or a function that writes one of the relay and returns its id. */
 export type Occurrence =
   | { eventId: string }
-  | { write(tx: Writer, steps: Steps): Promise<string>; example?: Simulation["example"] };
+  | { write(tx: Writer, steps: Steps, relay: LiveRelay): Promise<string>; example?: Simulation["example"] };
 
 /** Writes the event that represents the occurrence during the simulation. */
 export async function writeEvent(

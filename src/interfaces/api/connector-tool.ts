@@ -213,6 +213,12 @@ export const TOOLS: readonly Tool[] = [
     "Lists every problem and warning of a relay definition, without saving it.",
   ),
   tool(
+    "POST {E}/relays/explain",
+    "explain_definition",
+    "Explain a definition",
+    "Shows step by step what a relay definition that is not saved would do with a request, a record or an example. It has no effect. A secret is not needed: an example secret signs.",
+  ),
+  tool(
     "POST {E}/relays/:name/explain",
     "explain_relay",
     "Explain a relay",
@@ -289,7 +295,7 @@ export const TOOLS: readonly Tool[] = [
     "PUT {E}/relays/:name",
     "save_relay",
     "Save a relay",
-    "Creates a relay with version 0, or replaces the definition of a relay with the version that read_relay showed. Use validate_relay and explain_relay first. If a secret is created, the answer does not contain it: a person rotates it on the relay's page to see a new one.",
+    "Creates a relay with version 0, or replaces the definition of a relay with the version that read_relay showed. Use validate_relay and explain_definition first. If a secret is created, the answer does not contain it: a person rotates it on the relay's page to see a new one.",
     "saves",
   ),
   tool(

@@ -24,6 +24,7 @@ import { funnelView, showFunnel } from "../../insight/overview/funnel.ts";
 import { addHealth, HEALTH_STATES, healthView, listedRelay } from "../../insight/overview/health.ts";
 import { listRelaysInOrder, RELAY_SORTS } from "../../insight/overview/relay-list.ts";
 import { runCases, warnOfCases } from "../../insight/simulate/case-run.ts";
+import { simulateDraft } from "../../insight/simulate/draft.ts";
 import { simulateRelay } from "../../insight/simulate/simulate.ts";
 import { simulateInput, simulationView } from "../../insight/simulate/step.ts";
 import { warnLostSpace } from "../../rules/relay/customer-space.ts";
@@ -102,6 +103,10 @@ async function addCaseWarnings(
   }
 }
 
+function simulateDeps({ store, sealer, clock, log, relays, config }: HttpDeps) {
+  return { store, sealer, clock, log, relays, limits: config.limits };
+}
+
 export const relayRoutes = [
   environmentRoute({
     method: "GET",
@@ -168,6 +173,25 @@ export const relayRoutes = [
           ...(await listReferenceWarnings(makeCatalogLookup(tx, environment.id), checked.definition)),
         ],
       }));
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/explain",
+    summary:
+      "Shows step by step what a definition would do without saving it. Without secret, a saved relay's secret or an example verifies.",
+    body: fields({
+      definition,
+      secret: Type.Optional(
+        orNull(Type.String({ description: "the sender's secret or public key, which is not stored" })),
+      ),
+      ...simulateInput.properties,
+    }),
+    answer: Type.Object({ explanation: simulationView }),
+    async handle(call) {
+      const { definition, secret = null, ...input } = call.body;
+      const draft = { definition, secret };
+      return { explanation: await simulateDraft(simulateDeps(call.deps), relayContext(call), draft, input) };
     },
   }),
   environmentRoute({
@@ -341,9 +365,7 @@ export const relayRoutes = [
     body: simulateInput,
     answer: Type.Object({ explanation: simulationView }),
     async handle({ deps, environmentId, params, body }) {
-      const { store, sealer, clock, log, relays } = deps;
-      const context = { store, sealer, clock, log, relays, limits: deps.config.limits };
-      return { explanation: await simulateRelay(context, environmentId, params.name, body) };
+      return { explanation: await simulateRelay(simulateDeps(deps), environmentId, params.name, body) };
     },
   }),
   openRoute({

@@ -132,6 +132,12 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "DELETE {E}/keys/:id": { as: "owner", params: { id: "$OTHER_KEY" } },
   "POST {E}/relays": { body: { definition: { ...EXAMPLE_RELAY, name: "signups" } } },
   "POST {E}/relays/validate": { body: { definition: { ...EXAMPLE_RELAY, name: "Sign ups" } } },
+  "POST {E}/relays/explain": {
+    body: {
+      definition: { ...EXAMPLE_RELAY, name: "refunds" },
+      body: '{"id":"42","type":"order.paid","email":"ada@example.com"}',
+    },
+  },
   "GET {E}/relays/:name": { params: NOBODY },
   "GET {E}/relays/:name/funnel": { params: NOBODY },
   "GET {E}/relays/:name/checklist": { params: NOBODY },
