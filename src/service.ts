@@ -26,6 +26,8 @@ import { Runner } from "./engine/runner/runner.ts";
 import { warmUpSending } from "./engine/runner/sending.ts";
 import { notifySchedules } from "./engine/schedule/next-tick-notice.ts";
 import { Scheduler } from "./engine/schedule/schedule.ts";
+import { runCases, warnOfCases } from "./insight/simulate/case-run.ts";
+import { caseDeps } from "./interfaces/api/case.ts";
 import { ROUTES } from "./interfaces/api/route-list.ts";
 import { BodyRoom } from "./interfaces/http/body.ts";
 import type { HttpDeps } from "./interfaces/http/deps.ts";
@@ -36,6 +38,7 @@ import { BackupSchedule, makeBackupStarter, type StartBackup } from "./operator/
 import { readBackupPlan } from "./operator/backup/stored-schedule.ts";
 import { ApprovalTracker } from "./operator/sync/approval-tracker.ts";
 import { SyncCap } from "./operator/sync/sync-cap.ts";
+import type { Environment } from "./platform/account/environment.ts";
 import { LoginCap } from "./platform/account/login-cap.ts";
 import { SharedPlaces } from "./platform/account/shared-limit.ts";
 import { SigninCap } from "./platform/account/signin-cap.ts";
@@ -94,6 +97,11 @@ export interface Service extends AsyncDisposable {
   scheduler: HttpDeps["scheduler"];
   /** Writes what is saved over HTTP to the files of this folder from now on. */
   useFolder(folder: HttpDeps["projectFolder"]): void;
+  /** Runs the cases of relays without effect. Returns a sentence for each relay that has cases with another result than before. */
+  findChangedCases(
+    environment: Environment,
+    relayNames: readonly string[],
+  ): Promise<{ relay: string; message: string }[]>;
   /** Reads all state again. Call it after writing to the store without the service. */
   refresh(): void;
   /** Keeps serving for a moment if there are several nodes, so that balancers stop sending requests before it ends. */
@@ -370,6 +378,12 @@ async function startOnce(
     scheduler,
     refresh,
     leave: ready.leave,
+    async findChangedCases(environment, relayNames) {
+      const reports = await runCases(store, caseDeps(http), environment, relayNames);
+      return [...reports].flatMap(([relay, report]) =>
+        warnOfCases(report).map(({ message }) => ({ relay, message })),
+      );
+    },
     useFolder: (folder) => Object.assign(http, { projectFolder: folder }),
     makeSigninLink: () => makeSigninLink({ store, leases }, config, local ? url : baseUrl()),
     [Symbol.asyncDispose]: () => running.disposeAsync(),

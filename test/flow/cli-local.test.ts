@@ -71,6 +71,7 @@ async function start(): Promise<LocalSync> {
     clock,
     recordDue,
     print: (line) => void told.push(line),
+    findChangedCases: async () => [],
   });
   sync = started;
   return started;

@@ -48,6 +48,22 @@ describe("relay dev", () => {
     expect(readdirSync(join(cwd, ".relay"))).not.toContain("running.json");
   });
 
+  test("a saved file runs the cases of its relay, and the terminal says which has a different result", async () => {
+    const file = join(cwd, "service/relays/checkout-completed.json");
+    await using dev = startCli(["dev", "--example", "--port", "0"], { cwd });
+    await dev.line("Press Ctrl+C");
+    const definition = JSON.parse(readFileSync(file, "utf8"));
+    writeFileSync(join(cwd, "open.json"), JSON.stringify({ type: "checkout.session.expired" }));
+    expect(await codeOf("relays", "cases", "checkout-completed", "--keep", "open", "--data", "open.json")).toBe(0);
+    const save = (when: object) => writeFileSync(file, JSON.stringify({ ...definition, trigger: { ...definition.trigger, when } }, null, 2));
+    save({ event_type: ["checkout.session.completed", "other"] });
+    await dev.line("relay checkout-completed: changed from");
+    save({ event_type: ["checkout.session.completed", "checkout.session.expired"] });
+    expect(await dev.line("1 case: ")).toMatch(/^relay checkout-completed: warning: 1 case: 0 as before, `open` /);
+    // The first edit changed no result.
+    expect(dev.lines().filter((line) => line.includes("warning"))).toHaveLength(1);
+  });
+
   test("--open gives the browser a page in the user's folder, so that no argument contains the one-time link", async () => {
     // Replaces the program that opens a browser, and stores its arguments.
     const programs = join(cwd, "programs");

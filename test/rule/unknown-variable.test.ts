@@ -33,6 +33,7 @@ test("the server logs a warning for each at its start, without its value", async
     url: "http://127.0.0.1:4747",
     baseUrl: "http://127.0.0.1:4747",
     port: 4747,
+    findChangedCases: () => Promise.resolve([]),
     makeSigninLink: () => Promise.resolve(null),
     leave: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),

@@ -14,6 +14,7 @@ import { showControls } from "../../base/log.ts";
 import { standardError, standardOutput } from "../../base/output.ts";
 import type { Scheduler } from "../../engine/schedule/schedule.ts";
 import type { ProjectFolder } from "../../operator/sync/local-sync.ts";
+import type { Environment } from "../../platform/account/environment.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { Store } from "../../store/port.ts";
 import type { Docs } from "../docs/docs.ts";
@@ -34,6 +35,11 @@ export interface RunningService extends AsyncDisposable {
   readonly scheduler: Pick<Scheduler, "recordDue">;
   /** Writes later changes over HTTP to the files of this folder. Null ends that. */
   useFolder(folder: ProjectFolder | null): void;
+  /** Runs the cases of relays without effect. Returns a sentence for each relay that has cases with another result than before. */
+  findChangedCases(
+    environment: Environment,
+    relayNames: readonly string[],
+  ): Promise<{ relay: string; message: string }[]>;
   /** Reports this node as not ready and waits a moment, so load balancers send it no more requests. It does nothing on a single node. */
   leave(): Promise<void>;
   /** Makes a one-time link into the dashboard (local) or to the first setup (server). Returns null once an owner exists. */

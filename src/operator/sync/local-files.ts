@@ -152,9 +152,9 @@ export class LocalFiles {
     return gone.length > 0;
   }
 
-  /** Reports the misfits of the relays saved in this run, and what a changed catalog broke of the others. */
+  /** Reports the misfits and changed cases of the relays saved in this run, and what a changed catalog broke of the others. */
   async #reportMisfits(): Promise<void> {
-    const { store, environment, clock, print } = this.#deps;
+    const { store, environment, clock, print, findChangedCases } = this.#deps;
     const edited = { environmentId: environment.id, nowMs: clock.now() };
     const last = this.#misfits;
     const { saved } = this.#relays;
@@ -173,9 +173,12 @@ export class LocalFiles {
       }
       return { all, warnings };
     });
+    const names = [...saved];
     saved.clear();
     this.#misfits = found.all;
     for (const [name, { message }] of found.warnings) print(`relay ${name}: warning: ${message}`);
+    for (const { relay, message } of await findChangedCases(names))
+      print(`relay ${relay}: warning: ${message}`);
   }
 
   /** Continues where the secrets file cannot be read, which was printed, or cannot be written. */

@@ -25,6 +25,8 @@ export interface LocalDeps extends ApplyDeps {
   serviceDir: string;
   /** Prints one line for the person at the terminal. */
   print: (line: string) => void;
+  /** Runs the cases of these relays without effect. Returns a sentence for each relay that has cases with another result than before. */
+  findChangedCases: (relayNames: readonly string[]) => Promise<{ relay: string; message: string }[]>;
 }
 
 export class LocalSecretFile {

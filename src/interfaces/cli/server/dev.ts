@@ -51,6 +51,7 @@ export const dev: Command = {
         clock: world.clock,
         recordDue: service.scheduler.recordDue,
         print: (line) => world.tell(line),
+        findChangedCases: (relayNames) => service.findChangedCases(environment, relayNames),
       });
       service.useFolder(sync);
       await sayWhere(service, environment, shown, world);
