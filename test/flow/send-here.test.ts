@@ -110,4 +110,26 @@ describe("relay send", () => {
     expect(missing.code).toBe(1);
     expect(missing.said).toContain("not_found");
   });
+
+  test("with --explain --file explains a definition that is not saved", async () => {
+    const write = (definition: object) => writeFileSync(join(cwd, "draft.json"), JSON.stringify(definition));
+    const draft = (...more: string[]) => relay("send", "fresh", "--explain", "--file", "draft.json", ...more);
+    write({ name: "fresh", ...RELAYS.paid });
+    const example = await draft();
+    expect(example.said).toContain("with an example secret, because the relay has no secret yet.");
+    expect(example.said).toContain("Would run: Every action would be done.");
+    expect(example.code).toBe(0);
+    writeFileSync(join(cwd, "record.json"), '{"state":"paid","title":"a"}');
+    write({ name: "fresh", ...RELAYS.noted });
+    expect((await draft("--data", "record.json")).said).toContain('"order":"paid"');
+    write({ name: "fresh", ...RELAYS.paid, actions: [] });
+    const invalid = await draft();
+    expect(invalid.said).toContain("`actions` is empty");
+    expect(invalid.code).toBe(1);
+    write({ name: "other", ...RELAYS.paid });
+    expect((await draft()).said).toContain("draft.json has the relay other, not fresh: write relay send other --explain --file draft.json.");
+    const alone = await relay("send", "paid", "--file", "draft.json");
+    expect(alone.said).toContain("--file works only with --explain: add --explain, or leave --file out.");
+    expect((await relay("relays", "list", "--json")).said).not.toContain("fresh");
+  });
 });

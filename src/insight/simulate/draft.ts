@@ -15,7 +15,7 @@ import type { Writer } from "../../store/port.ts";
 import { simulate } from "./simulate.ts";
 import type { SimulateDeps, SimulateInput, Simulation, Subject } from "./step.ts";
 
-interface Draft {
+export interface Draft {
   definition: unknown;
   /** The sender's secret or public key. null: the secret that the saved relay of this name keeps, or else an example. */
   secret: string | null;

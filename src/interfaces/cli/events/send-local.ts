@@ -12,6 +12,7 @@ import { plain } from "../../../base/text.ts";
 import { FINAL_STATES } from "../../../engine/event/event.ts";
 import { listEvents } from "../../../engine/event/list.ts";
 import { findEventView } from "../../../engine/event/view.ts";
+import { type Draft, simulateDraft } from "../../../insight/simulate/draft.ts";
 import { simulateRelay } from "../../../insight/simulate/simulate.ts";
 import type { SimulateInput, Simulation } from "../../../insight/simulate/step.ts";
 import { writeTestTick } from "../../../insight/simulate/test-event.ts";
@@ -41,13 +42,22 @@ function findEventId(store: Store, environmentId: number, text: string): Promise
   return wholeEventId(text, pages);
 }
 
-/** Explains what the relay would do, and shows it. Returns exit code 1 if the relay would refuse the request or an action would fail. */
-export async function explainHere(name: string, given: Given, input: Input, world: World): Promise<number> {
+/**
+ * Explains what the relay or its draft would do, and shows it. Returns exit code 1 if the relay would refuse the request or an action would fail.
+ */
+export async function explainHere(
+  name: string,
+  draft: Draft | null,
+  given: Given,
+  input: Input,
+  world: World,
+): Promise<number> {
   const explanation = await withRelays(input, world, async (house, environment) => {
     const relay = (await house.relays.current()).relays.find(
       (one) => one.environmentId === environment.id && one.name === name,
     );
-    const record = relay?.definition.trigger.kind === "data_change" && given?.body !== undefined;
+    const kind = draft === null ? relay?.definition.trigger.kind : readTriggerKind(draft.definition as Json);
+    const record = kind === "data_change" && given?.body !== undefined;
     const [named, person] = [input.text("event"), input.text("person")];
     const event = named === null ? null : await findEventId(house.store, environment.id, named);
     const asked: SimulateInput = {
@@ -55,10 +65,25 @@ export async function explainHere(name: string, given: Given, input: Input, worl
       ...(event === null ? {} : { event }),
       ...(person === null ? {} : { person }),
     };
-    return await simulateRelay(house, environment.id, name, asked);
+    if (draft === null) return await simulateRelay(house, environment.id, name, asked);
+    const { sealer, clock, limits } = house;
+    const context = {
+      environment,
+      actor: COMMAND_LINE,
+      nowMs: clock.now(),
+      limits,
+      sealer,
+      baseUrl: house.baseUrl,
+    };
+    return await simulateDraft(house, context, draft, asked);
   });
   world.say(input.on("json") ? writeJson(explanation, 2) : writeExplanation(explanation));
   return explanation.would === "refuse" || explanation.would === "fail" ? 1 : 0;
+}
+
+function readTriggerKind(definition: Json): Json | undefined {
+  const trigger = isJsonObject(definition) ? definition.trigger : undefined;
+  return trigger !== undefined && isJsonObject(trigger) ? trigger.kind : undefined;
 }
 
 const MARKS = { ok: "ok", stops: "STOP", unknown: "?" } as const;
@@ -199,7 +224,10 @@ function readRecord(text: string): JsonObject {
 async function withRelays<Result>(
   input: Input,
   world: World,
-  work: (house: Parameters<typeof simulateRelay>[0], environment: Environment) => Promise<Result>,
+  work: (
+    house: Parameters<typeof simulateRelay>[0] & { baseUrl: string },
+    environment: Environment,
+  ) => Promise<Result>,
 ): Promise<Result> {
   return await withEnvironment(input, world, async (store, environment) => {
     const { clock } = world;
@@ -208,7 +236,8 @@ async function withRelays<Result>(
     const url = readBaseUrl(input) ?? readRunningUrl(dataDir) ?? "http://127.0.0.1";
     const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
     const relays = new LiveRelays({ store, sealer, baseUrl: () => url });
-    return await work({ store, sealer, clock, log, limits: DEFAULT_LIMITS, relays }, environment);
+    const house = { store, sealer, clock, log, limits: DEFAULT_LIMITS, relays, baseUrl: url };
+    return await work(house, environment);
   });
 }
 

@@ -6,8 +6,11 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../../base/json.ts";
+import { plain } from "../../../base/text.ts";
+import type { Draft } from "../../../insight/simulate/draft.ts";
 import { makeSampleEvent, type SampleEvent } from "../../../insight/simulate/sample.ts";
 import { definitionPath, readDefinitionFile } from "../../../operator/sync/definition-file.ts";
+import { readJsonFile } from "../../../operator/sync/json-file.ts";
 import { errorCode } from "../../../platform/outbound/connect.ts";
 import { readLocalSecrets, readServerSecrets, SECRETS_FILE } from "../../../platform/secret/local-secrets.ts";
 import { findRelay } from "../../../rules/relay/relay.ts";
@@ -45,10 +48,16 @@ export const send: Command = {
   words: ["send"],
   summary: "send a signed example event, or explain it",
   details:
-    "The command sends the event to the relay's receiver URL. It makes the body from the relay's map and when, or reads it with --data. It reads the secret from service/.secrets.json. For a server, set RELAY_SECRET or use standard input. In local development, a relay with a schedule gets one tick, marked as a test. A relay with a data_change trigger gets a record in its collection. With --explain, the command shows each step, and writes, mails and calls nothing.",
+    "The command sends the event to the relay's receiver URL. It makes the body from the relay's map and when, or reads it with --data. It reads the secret from service/.secrets.json. For a server, set RELAY_SECRET or use standard input. In local development, a relay with a schedule gets one tick, marked as a test. A relay with a data_change trigger gets a record in its collection. With --explain, the command shows each step, and writes, mails and calls nothing. With --file it explains a definition before it is saved.",
   arguments: [{ name: "name", help: "the name of the relay", of: "relay" }],
   options: [
     { name: "explain", help: "show each step without any effect, instead of sending" },
+    {
+      name: "file",
+      value: "<file>",
+      help: "with --explain: use this definition, which need not be saved",
+      of: "file",
+    },
     { name: "handshake", help: "send the handshake of the sender's URL registration, instead of an event" },
     { name: "event", value: "<id>", help: "with --explain: use this stored event as the body" },
     {
@@ -75,17 +84,23 @@ export const send: Command = {
     "relay send checkout-completed",
     "relay send checkout-completed --data event.json",
     "relay send checkout-completed --explain",
+    "relay send refunds --explain --file service/relays/refunds.json --data refund.json",
     "relay send chat-events --handshake",
     "RELAY_SECRET=… relay send checkout --url https://relay.example.com/hooks/shop/checkout",
   ],
   async run(input, world) {
     const name = input.first();
-    if (input.on("explain")) return await explainHere(name, await readGiven(input, world), input, world);
-    if (input.text("event") !== null)
-      throw new CommandFailure(
-        "invalid_input",
-        "--event works only with --explain: add --explain, or leave --event out.",
-      );
+    if (input.on("explain")) {
+      const draft = await readDraft(name, input, world);
+      return await explainHere(name, draft, await readGiven(input, world), input, world);
+    }
+    for (const option of ["event", "file"]) {
+      if (input.text(option) !== null)
+        throw new CommandFailure(
+          "invalid_input",
+          `--${option} works only with --explain: add --explain, or leave --${option} out.`,
+        );
+    }
     const trigger = (await findStored(name, input, world))?.trigger ?? null;
     if (trigger !== null && trigger.kind !== "receiver") {
       const { eventId, environmentId } = await sendHere(name, await readGiven(input, world), input, world);
@@ -194,6 +209,27 @@ async function readSecret(
     "invalid_input",
     `The secret of ${name} is not in ${join(serviceDir, SECRETS_FILE)}${where}: set RELAY_SECRET, or use --secret-stdin.`,
   );
+}
+
+/** Reads the definition of --file, and the secret that is given with it. Returns null without the option. */
+async function readDraft(name: string, input: Input, world: World): Promise<Draft | null> {
+  const given = input.text("file");
+  if (given === null) return null;
+  const path = resolve(world.cwd, given);
+  const file = await readJsonFile(path);
+  if (!file.ok)
+    throw new CommandFailure(
+      "invalid_definition",
+      `${given}: ${file.problems[0]?.message ?? "it cannot be read"}`,
+    );
+  const named = isJsonObject(file.value) ? file.value.name : undefined;
+  if (typeof named === "string" && named !== name)
+    throw new CommandFailure(
+      "invalid_input",
+      `${given} has the relay ${plain(named)}, not ${name}: write relay send ${plain(named)} --explain --file ${given}.`,
+    );
+  const secret = input.on("secret-stdin") ? (await world.readInput()).trim() : (world.env.RELAY_SECRET ?? "");
+  return { definition: file.value, secret: secret === "" ? null : secret };
 }
 
 /** Reads the content of --data. Returns null without the option. */
