@@ -132,6 +132,16 @@ test("it does not overtake an event that was stored while its relay was paused a
   expect(await orders()).toEqual(arrived.map(({ payload }) => JSON.parse(payload).event.id));
 });
 
+if (ON_POSTGRES)
+  test("it does not run by a version of its relay that another node replaced without this node knowing", async () => {
+    await running.beside.run("UPDATE relay SET version = version + 1");
+    await sendEvent(running, "second");
+    expect([await orders(), handed]).toEqual([["first"], ["second"]]);
+    running.service.refresh();
+    await running.drain();
+    expect(await orders()).toEqual(["first", "second"]);
+  });
+
 testOfFile("a server that lost the lease stores it and runs nothing", async () => {
   await running.beside.run("UPDATE runner_lease SET epoch = epoch + 1, holder = 'another'");
   const event = await sendEvent(running, "second");
