@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { GroupCommit } from "../../src/store/group-commit/group-commit.ts";
 import type { GroupDatabase } from "../../src/store/group-commit/group-database.ts";
-import { type Reader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
+import { CommitEffects, type GroupWriter } from "../../src/store/group-commit/transaction.ts";
+import { type Fence, type Reader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { holdRealClock } from "../kit/held-clock.ts";
 import { PATIENCE_MS } from "../kit/patience.ts";
@@ -104,6 +105,24 @@ describe("a group", () => {
     store = await open();
     expect(await store.read(listApps)).toEqual(["a", "b"]);
   });
+});
+
+test("each fence of a group is checked, so one that holds lets no other write pass", async () => {
+  const [holds, fails] = [async () => undefined, async () => Promise.reject(new StoreUnavailable("The lease was lost."))];
+  const add = (id: string, fence: Fence) => store.withFence(fence).write("app", (tx) => addApp(tx, id));
+  const ended = await Promise.allSettled([add("a", holds), add("b", fails), add("c", holds)]);
+  expect(ended.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(await store.read(listApps)).toEqual(["a", "c"]);
+});
+
+test.each([
+  ["every write", [true, true], true],
+  ["only the first write", [true, false], false],
+  ["only the last write", [false, true], false],
+])("a group wakes other nodes unless it was suppressed by each: %s", (_what, quiet, isQuiet) => {
+  const effects = new CommitEffects();
+  for (const one of quiet) effects.add({ committed: [], changes: [], isQuiet: one } as unknown as GroupWriter, { captured: false });
+  expect(effects.isQuiet).toBe(isQuiet);
 });
 
 describe("drafts", () => {

@@ -368,6 +368,14 @@ describe("a node that cannot renew", () => {
   });
 });
 
+test("a write that began before the lease was lost is refused even after the node took the lease again", async () => {
+  const one = await join();
+  const before = one.leases.storeOf(1);
+  // Another node took the lease, and this node took it back.
+  await fresh.store.write("app", (tx) => tx.run("UPDATE node_lease SET epoch = epoch + 2 WHERE environment_id = 1"));
+  expect(await one.passes(before)).toBe(false);
+});
+
 test("a write that began before the lease was lost is refused in its transaction, and the keeper learns of the loss", async () => {
   const one = await join();
   await fresh.store.write("app", (tx) => tx.run("UPDATE node_lease SET node = 'nod_other', epoch = epoch + 1 WHERE environment_id = 1"));
