@@ -31,6 +31,8 @@ const WIDER: Readonly<Record<string, Partial<TurnWork>>> = {
   "GET /openapi.json, call 1": { values: 120_000 },
   // A stored file has at most 5 MiB.
   "GET {E}/files/:id, call 1": { bytes: 5_300_000 },
+  // The body of one event is read once.
+  "POST {E}/relays/guess, call 1": { values: 90_000 },
   // An event has at most 256 KiB, which hold 85,000 values. They are read, and written once.
   // The response has the result of 999 lines at 21 relays, and is written once.
   "POST {E}/relays/:name/import-missed, call 1": { values: 160_000 },

@@ -172,6 +172,7 @@ describe("every tool, with the protocol's official client", () => {
       read_person: [{ id: person }, { id: "per_0" }],
       validate_relay: [{ definition: { name: "x" } }, {}],
       explain_definition: [{ definition }, { definition: { name: "x" } }],
+      guess_relay: [{ body: "{}" }, {}],
       explain_relay: [
         { name: "orders", event: id },
         { name: "orders", event: "evt_0" },

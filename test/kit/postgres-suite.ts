@@ -124,7 +124,16 @@ export const FILE_ALONE: readonly (readonly [why: string, suites: readonly strin
   ["It is about calls that leave, over sockets.", ["rule/outbound-kept", "flow/attack-crossing"]],
   [
     "It is about how a call is verified, or what is told of one that was not.",
-    ["flow/handshake", "flow/named-sender", "flow/provider-request", "flow/sender", "flow/refused-cause", "flow/call-told", "flow/secret-overlap"],
+    [
+      "flow/guess",
+      "flow/handshake",
+      "flow/named-sender",
+      "flow/provider-request",
+      "flow/sender",
+      "flow/refused-cause",
+      "flow/call-told",
+      "flow/secret-overlap",
+    ],
   ],
   [
     "It is about the words, the doors and the limits of HTTP: what its routes store, the suites of the rooms below store on both.",

@@ -108,7 +108,7 @@ const EXAMPLE_SECRET = "an example secret, because the relay has no secret yet."
 const UNCHECKED =
   "The signature was not checked, because the relay has no secret yet: give the sender's secret or public key to check it.";
 
-function makeHeaders(given: Record<string, string>): Headers {
+export function makeHeaders(given: Record<string, string>): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(given)) {
     try {

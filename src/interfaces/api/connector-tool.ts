@@ -16,6 +16,7 @@ import { caseRoutes } from "./case.ts";
 import { catalogRoutes } from "./catalog.ts";
 import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
+import { guessRoutes } from "./guess.ts";
 import { kitRoutes } from "./kit.ts";
 import { personRoutes } from "./person.ts";
 import { rejectedRoutes } from "./rejected.ts";
@@ -44,6 +45,7 @@ export interface Tool {
 const E = "/api/apps/:appId/:environment";
 const OFFERED = [
   ...relayRoutes,
+  ...guessRoutes,
   ...caseRoutes,
   ...testEventRoutes,
   ...simulationRoutes,
@@ -205,6 +207,12 @@ export const TOOLS: readonly Tool[] = [
     "search_docs",
     "Search the documentation",
     "Finds sections of the documentation that contain every word of q, best first. The resource relay://docs/<page> is the complete page.",
+  ),
+  tool(
+    "POST {E}/relays/guess",
+    "guess_relay",
+    "Guess a relay from a request",
+    "Guesses the start of a relay for a provider from one request: headers (if known) and body. It says why for each guess, and returns a definition without actions. Add actions, then use validate_relay. It saves nothing.",
   ),
   tool(
     "POST {E}/relays/validate",

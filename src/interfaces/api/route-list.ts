@@ -16,6 +16,7 @@ import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
 import { fileRoutes } from "./file.ts";
 import { grantRoutes } from "./grant.ts";
+import { guessRoutes } from "./guess.ts";
 import { missedRoutes } from "./import-missed.ts";
 import { kitRoutes } from "./kit.ts";
 import { loginRoutes } from "./login.ts";
@@ -52,6 +53,7 @@ export const ROUTES: readonly Route[] = [
   ...appRoutes,
   ...appDeletionRoutes,
   ...relayRoutes,
+  ...guessRoutes,
   ...relaySecretRoutes,
   ...senderRoutes,
   ...kitRoutes,

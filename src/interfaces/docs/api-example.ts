@@ -138,6 +138,12 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
       body: '{"id":"42","type":"order.paid","email":"ada@example.com"}',
     },
   },
+  "POST {E}/relays/guess": {
+    body: {
+      body: '{"id":"evt_42","type":"order.paid","data":{"email":"ada@example.com"}}',
+      headers: { "x-shop-signature": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" },
+    },
+  },
   "GET {E}/relays/:name": { params: NOBODY },
   "GET {E}/relays/:name/funnel": { params: NOBODY },
   "GET {E}/relays/:name/checklist": { params: NOBODY },

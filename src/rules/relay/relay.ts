@@ -141,6 +141,12 @@ export function listRelayRows(tx: Reader, environmentId: number): Promise<RelayR
   return RELAY.all(tx, "WHERE environment_id = $environmentId ORDER BY name", { environmentId });
 }
 
+/** Lists the names of the environment's relays. */
+export async function listRelayNames(tx: Reader, environmentId: number): Promise<string[]> {
+  const sql = "SELECT name FROM relay WHERE environment_id = ?1 ORDER BY name";
+  return (await tx.all<{ name: string }>(sql, environmentId)).map(({ name }) => name);
+}
+
 export async function countRelays(tx: Reader, environmentId: number): Promise<number> {
   const sql = "SELECT count(*) AS count FROM relay WHERE environment_id = ?1";
   return (await tx.get<{ count: number }>(sql, environmentId))?.count ?? 0;

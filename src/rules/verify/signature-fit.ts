@@ -57,6 +57,18 @@ function listSchemeChanges(
   return { changes: ["scheme `signature`", ...compareRecipes({}, recipe)], keyForm: "text" };
 }
 
+/** Returns the `verify` of a definition with which the unchanged request verifies. null: no definition can express the fit. */
+export function verifyOfFit(fit: SignatureFit): VerifyFields | null {
+  const { guess, keyForm } = fit;
+  if (guess.url !== null || guess.body !== null) return null;
+  if (guess.scheme !== null) {
+    const method = signingMethodOf({ scheme: guess.scheme });
+    return isSignedBy(method, fit) && keyForm === method.keyForm ? { scheme: guess.scheme } : null;
+  }
+  const recipe = keyForm === "text" ? recipeOf(fit) : null;
+  return recipe === null ? null : { scheme: "signature", ...recipe };
+}
+
 /** Reports whether a scheme without fields would find the signature in its place and read its encoding. */
 function isSignedBy(method: SigningMethod, { signature, algorithm }: SignatureFit): boolean {
   const { place, encoding } = signature;
