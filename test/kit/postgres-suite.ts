@@ -54,6 +54,7 @@ const FLOWS: readonly string[] = [
   "apply-key",
   "relay-case",
   "explain-draft",
+  "validate-trigger",
   "followed-receiver",
   "kit-lives",
   "kit-save",

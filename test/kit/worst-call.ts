@@ -115,6 +115,13 @@ export const WORST_CALLS: Record<string, Worst> = {
   "POST {E}/relays/validate": send(
     "POST",
     `${E}/relays/validate`,
+    ...["wide", "notes"].map((collection) => ({
+      definition: {
+        name: "seen",
+        trigger: { kind: "data_change", collection, on: ["created"], where: { text: "x" } },
+        actions: manyTemplates.actions.slice(0, 1),
+      },
+    })),
     { definition: manyTemplates },
     { definition: manyProblems },
     { definition: nearNames },

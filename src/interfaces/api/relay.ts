@@ -3,7 +3,7 @@
  * without a save, and templates.
  */
 import { type Static, Type } from "typebox";
-import { toIsoOrNull } from "../../base/clock.ts";
+import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { makePage, readPageRequest } from "../../base/page.ts";
 import {
   fields,
@@ -12,6 +12,7 @@ import {
   pageOf,
   pageQuery,
   savedFile,
+  time,
   timeOrNull,
   warningView,
 } from "../../base/schema.ts";
@@ -27,6 +28,7 @@ import { runCases, warnOfCases } from "../../insight/simulate/case-run.ts";
 import { simulateDraft } from "../../insight/simulate/draft.ts";
 import { simulateRelay } from "../../insight/simulate/simulate.ts";
 import { simulateInput, simulationView } from "../../insight/simulate/step.ts";
+import { listWatchedChanges, watchedChange } from "../../insight/simulate/watched-change.ts";
 import { warnLostSpace } from "../../rules/relay/customer-space.ts";
 import { checkDefinition, dropAllowedUrls, warnOwnHost } from "../../rules/relay/definition.ts";
 import { receiverUrl, requireRelay } from "../../rules/relay/relay.ts";
@@ -57,6 +59,7 @@ import {
   savedRelay,
   showRelay,
 } from "../../rules/relay/relay-view.ts";
+import { periodOf, type ScheduleTrigger } from "../../rules/trigger/schedule.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "../http/route.ts";
 import { caseDeps } from "./case.ts";
@@ -73,6 +76,10 @@ const SAVED_HERE = { kind: "dashboard", synced: false } as const;
 const checkedView = Type.Object({
   problems: Type.Array(Type.Object({ field: Type.String(), message: Type.String() })),
   warnings: Type.Array(warningView),
+  /** The next five times at which a valid schedule ticks. */
+  nextTicks: Type.Optional(Type.Array(time)),
+  /** At most five changes of the collection of a valid data_change trigger, newest first, each with whether it would run. */
+  recentChanges: Type.Optional(Type.Array(watchedChange)),
 });
 export type CheckedDefinition = Static<typeof checkedView>;
 
@@ -105,6 +112,12 @@ async function addCaseWarnings(
 
 function simulateDeps({ store, sealer, clock, log, relays, config }: HttpDeps) {
   return { store, sealer, clock, log, relays, limits: config.limits };
+}
+
+const SHOWN_TICKS = 5;
+
+function listNextTicks(trigger: ScheduleTrigger, nowMs: number): string[] {
+  return periodOf(trigger).list(nowMs, Number.POSITIVE_INFINITY, SHOWN_TICKS).map(toIso);
 }
 
 export const relayRoutes = [
@@ -156,13 +169,14 @@ export const relayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/validate",
-    summary: "Lists every problem and warning of a definition without saving it.",
+    summary:
+      "Lists every problem and warning of a definition without saving it. A valid one gets its next ticks or recent record changes.",
     body: fields({ definition }),
     answer: checkedView,
     async handle({ deps, environment, body, nowMs }) {
       const checked = checkDefinition(body.definition, nowMs);
       if ("problems" in checked) return { problems: checked.problems, warnings: [] };
-      return await deps.store.read(async (tx) => ({
+      const found = await deps.store.read(async (tx) => ({
         problems: [
           ...(await checkWrites(makeCatalogLookup(tx, environment.id), checked.definition)),
           ...(await checkSellers(tx, environment.id, checked.definition)),
@@ -173,6 +187,10 @@ export const relayRoutes = [
           ...(await listReferenceWarnings(makeCatalogLookup(tx, environment.id), checked.definition)),
         ],
       }));
+      const { trigger } = checked.definition;
+      if (found.problems.length > 0 || trigger.kind === "receiver") return found;
+      if (trigger.kind === "schedule") return { ...found, nextTicks: listNextTicks(trigger, nowMs) };
+      return { ...found, recentChanges: await listWatchedChanges(deps.store, environment.id, trigger) };
     },
   }),
   environmentRoute({

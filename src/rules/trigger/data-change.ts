@@ -86,7 +86,13 @@ export const dataChangeTrigger: TriggerType<DataChangeTrigger> = {
  * that is not an object, which matches nothing.
  */
 export function matchesWhere(where: DataChangeTrigger["where"], data: Json): boolean {
-  return Object.entries(where ?? {}).every(
-    ([name, wanted]) => isJsonObject(data) && Object.hasOwn(data, name) && data[name] === wanted,
-  );
+  return findWhereMismatch(where, data) === null;
+}
+
+/** Finds the first name of `where` that the record's data does not match. Returns null where all match. */
+export function findWhereMismatch(where: DataChangeTrigger["where"], data: Json): string | null {
+  for (const [name, wanted] of Object.entries(where ?? {})) {
+    if (!isJsonObject(data) || !Object.hasOwn(data, name) || data[name] !== wanted) return name;
+  }
+  return null;
 }
