@@ -62,13 +62,20 @@ export async function rehearse(
   const attempt = new Attempt(countAttempt(event), recording, nowMs, deps);
   const ended = await attempt.begin(tx);
   let step = ended ?? (await attempt.advance(tx));
+  const sent = new Set<number>();
   while ("send" in step) {
-    step = await attempt.finalizeSend(tx, async () => refused ?? { outcome: "done", message: NOT_SENT });
+    const failure = refused;
+    if (failure === null) sent.add(attempt.results.length);
+    // A later call posts the results of the earlier actions, so they are those of a real send.
+    step = await attempt.finalizeSend(tx, async () => failure ?? { outcome: "done" });
   }
   const [first] = attempt.results;
   const notRun = ended !== null && first !== undefined ? first : null;
   if (notRun === null)
-    for (const [at, result] of attempt.results.entries()) Object.assign(actions[at] ?? {}, { result });
+    for (const [at, result] of attempt.results.entries()) {
+      const shown = sent.has(at) ? { ...result, message: NOT_SENT } : result;
+      Object.assign(actions[at] ?? {}, { result: shown });
+    }
   return { end: step, personId: attempt.personId, notRun, actions, warnings: [...attempt.warnings] };
 }
 

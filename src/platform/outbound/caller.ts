@@ -23,7 +23,7 @@ export interface CallRequest {
   local: boolean;
 }
 
-/** The request as sent, without the signature value, because a reader could replay the request with it. */
+/** The request as sent. A stored one has no signature value, because a reader could replay the request with it. */
 export interface SentRequest {
   method: "POST";
   url: string;
@@ -90,6 +90,14 @@ interface Call {
   answer: CallResponse | null;
   /** The request that was sent last; null: none was. */
   sent: SentRequest | null;
+}
+
+/** Returns the request that a call would send at `nowMs`, with its signature. */
+export function previewRequest(
+  { url, body, signingSecret }: { url: URL } & Pick<CallRequest, "body" | "signingSecret">,
+  nowMs: number,
+): SentRequest {
+  return formatRequest(url, body, signNotice(signingSecret, body, nowMs));
 }
 
 /** Creates the caller. Throws for a malformed range in `allowPrivate`. */
@@ -244,10 +252,11 @@ function answered({ status, headers, body }: CallResponse): CallOutcome {
 }
 
 function sentRequest(url: URL, { body, signature }: { body: string; signature: string }): SentRequest {
-  const headers = {
-    ...headersOf(signature.replace(/v1=.*/, "v1=(not kept)")),
-    "content-length": String(Buffer.byteLength(body)),
-  };
+  return formatRequest(url, body, signature.replace(/v1=.*/, "v1=(not kept)"));
+}
+
+function formatRequest(url: URL, body: string, signature: string): SentRequest {
+  const headers = { ...headersOf(signature), "content-length": String(Buffer.byteLength(body)) };
   return { method: "POST", url: url.origin + url.pathname + url.search, headers };
 }
 

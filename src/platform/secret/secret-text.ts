@@ -30,6 +30,9 @@ export function mintSigningSecret(): string {
   return `sgn_${randomBytes(SECRET_BYTES).toString("base64url")}`;
 }
 
+/** The secret that signs notices in explanations and in the documentation. Every reader knows it, so it protects nothing. */
+export const EXAMPLE_SIGNING_SECRET = "sgn_example_4kT9wYb2QmX7cRzL0vHnJ8pFsD5gA1eU6iOoBq3";
+
 /** The fields of `verify` that determine the kind of its secret. */
 export interface SecretFields {
   scheme: string;

@@ -8,8 +8,9 @@ import { type Static, Type } from "typebox";
 import { parseJson, writeJson } from "../../base/json.ts";
 import { failFinally, failForNow } from "../../base/outcome.ts";
 import type { Problem } from "../../base/refusal.ts";
-import { checkCallUrl, MAX_CALL_URL_CHARS } from "../../platform/outbound/call-target.ts";
-import type { CallOutcome } from "../../platform/outbound/caller.ts";
+import { checkCallUrl, MAX_CALL_URL_CHARS, readCallTarget } from "../../platform/outbound/call-target.ts";
+import { type CallOutcome, previewRequest } from "../../platform/outbound/caller.ts";
+import { EXAMPLE_SIGNING_SECRET } from "../../platform/secret/secret-text.ts";
 import { type ActionOutcome, type ActionRun, type SendingAction, toPostedResult } from "./contract.ts";
 
 const shape = Type.Object(
@@ -62,10 +63,16 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
     return ports.caller.call({ ...plan, local: run.local });
   },
 
-  preview({ url, body }, { local }) {
-    const broken = checkCallUrl(url, { local, ownHosts: [] });
-    const refused = broken === null ? null : failFinally(broken.code, broken.message);
-    return { sends: { url, notice: parseJson(body) }, refused };
+  preview({ url, body }, { local, nowMs }) {
+    const notice = parseJson(body);
+    const target = readCallTarget(url, { local, ownHosts: [] });
+    if ("code" in target)
+      return { sends: { url, notice }, refused: failFinally(target.code, target.message) };
+    // A reader could send a request with the relay's own signature, so an example secret signs.
+    const signingSecret = EXAMPLE_SIGNING_SECRET;
+    const request = previewRequest({ url: target.url, body, signingSecret }, nowMs);
+    const headers = { ...request.headers };
+    return { sends: { ...request, headers, body, notice, exampleSecret: signingSecret }, refused: null };
   },
 
   async settle(_tx, _plan, sent) {

@@ -108,7 +108,20 @@ function showDetail(step: Simulation["steps"][number]["step"], detail: Json): st
   if ((step === "map" || step === "parts") && Array.isArray(detail)) return detail.map(showPart);
   if (step !== "action" || !isJsonObject(detail)) return [];
   const { rendered = null, sends = null } = detail;
-  return [rendered, sends].flatMap((one) => (one === null ? [] : [writeJson(one)]));
+  return [...(rendered === null ? [] : [writeJson(rendered)]), ...showSent(sends)];
+}
+
+/** Shows a call as it would be sent, and other content as JSON. */
+function showSent(sends: Json): string[] {
+  if (sends === null) return [];
+  if (!isJsonObject(sends) || !isJsonObject(sends.headers ?? null)) return [writeJson(sends)];
+  const { method, url, headers, body, exampleSecret } = sends;
+  return [
+    `${method} ${url}`,
+    ...Object.entries(headers as JsonObject).map(([name, value]) => `${name}: ${value}`),
+    String(body),
+    `signed with the example secret ${exampleSecret}`,
+  ];
 }
 
 /** Formats a mapped name with its value, or the place and the form of a part. */
