@@ -201,6 +201,10 @@ describe("an apply", () => {
       "an item of the catalog was edited",
       (api: ApiServer) => api.call(`${api.E}/access/beta`, { method: "PUT", session: true, body: { title: "Other" } }),
     ],
+    [
+      "an item that no file names was created",
+      (api: ApiServer) => api.call(`${api.E}/access/gamma`, { method: "PUT", session: true, body: { title: "Gamma" } }),
+    ],
   ] as const) {
     test(`is a version conflict without a change if ${moved} after the preview`, async () => {
       await using api = await startApi();

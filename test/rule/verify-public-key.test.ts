@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createPrivateKey, sign } from "node:crypto";
+import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import type { Encoding } from "../../src/base/text.ts";
 import { signature } from "../../src/rules/verify/signature.ts";
 import { bytes, EVENT, makeCall, makeKeys, outcome, recipe, SECRET } from "../kit/sender-call.ts";
@@ -96,6 +96,13 @@ describe("the stored key", () => {
   test("of the other algorithm refuses every request", () => {
     expect(run(edRecipe, ec.stored, edSignature.toString("hex"))).toBe("bad_signature");
     expect(run(ecRecipe, ed.stored, ecPair.toString("hex"))).toBe("bad_signature");
+  });
+
+  test.each(["secp224r1", "secp384r1"])("on the curve %s refuses every request, also one that it signed", (namedCurve) => {
+    const pair = generateKeyPairSync("ec", { namedCurve });
+    const stored = pair.publicKey.export({ format: "der", type: "spki" }).toString("base64");
+    const given = sign("sha256", bytes(EVENT), { key: pair.privateKey, dsaEncoding: "der" });
+    expect(run(ecRecipe, stored, given.toString("hex"))).toBe("bad_signature");
   });
 
   test("that is a shared secret refuses every request", () => {
