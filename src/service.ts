@@ -17,11 +17,14 @@ import { SilenceCheck } from "./engine/health/silence-check.ts";
 import { AlertMail } from "./engine/maintenance/alert-mail.ts";
 import { AppSweep } from "./engine/maintenance/app-sweep.ts";
 import { BulkReplays } from "./engine/maintenance/bulk-replays.ts";
+
 import { ErasureSweep } from "./engine/maintenance/erasure-sweep.ts";
 import { MaintenanceJobs, readNewestMs } from "./engine/maintenance/maintenance.ts";
 import { ProblemLog } from "./engine/maintenance/problem-log.ts";
 import { Metrics } from "./engine/metrics/metrics.ts";
+import { CaptureSweep } from "./engine/receiver/capture-sweep.ts";
 import { Receiver } from "./engine/receiver/receive.ts";
+import { RequestCaptures } from "./engine/receiver/request-capture.ts";
 import { Runner } from "./engine/runner/runner.ts";
 import { warmUpSending } from "./engine/runner/sending.ts";
 import { notifySchedules } from "./engine/schedule/next-tick-notice.ts";
@@ -228,12 +231,14 @@ async function startOnce(
   const erasures = new ErasureSweep({ ...own, sealer });
   const removals = new AppSweep(own);
   const bulkReplays = new BulkReplays(own);
+  const captureSweep = new CaptureSweep(own);
   const jobs: readonly BackgroundJob[] = [
     capture,
     new MaintenanceJobs({ ...own, newestMs }),
     erasures,
     removals,
     bulkReplays,
+    captureSweep,
     new AlertMail({ ...own, isCluster: !leases.holdsAll, mailer, local, baseUrl }),
   ];
   for (const job of jobs) started.adopt(job, stop);
@@ -250,11 +255,12 @@ async function startOnce(
   started.defer(store.listen(() => erasures.wake(), ["erasure"]));
   started.defer(store.listen(() => removals.wake(), ["environment"]));
   started.defer(store.listen(() => bulkReplays.wake(), ["bulk_replay"]));
+  started.defer(store.listen(() => captureSweep.wake(), ["request_capture"]));
   let backups: BackupSchedule | null = null;
   started.defer(store.listen(() => backups?.wake(), ["backup_schedule"]));
   const refresh = (): void => {
     relays.invalidate();
-    for (const one of [runner, capture, removals, bulkReplays, backups]) one?.wake();
+    for (const one of [runner, capture, removals, bulkReplays, captureSweep, backups]) one?.wake();
   };
   started.defer(store.watch(({ foreignChange }) => (foreignChange ? refresh() : undefined)));
   started.defer(() => silence.stop());
@@ -283,6 +289,7 @@ async function startOnce(
     sealer,
     hasMasterKey: true,
     receiver,
+    captures: new RequestCaptures({ store, clock, sealer }),
     writeRecentRequests: () => receiver.writeRecentRequests(),
     relays,
     metrics,

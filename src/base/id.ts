@@ -1,6 +1,7 @@
 /** Makes IDs that sort by their time, random tokens, and the hashes of tokens that the store holds. */
 
 type IdPrefix =
+  | "cap"
   | "cas"
   | "evt"
   | "rly"

@@ -139,6 +139,13 @@ export const MAX_CASE_BODY_BYTES = 64 * 1024;
 export const MAX_CASES_RUN = 40;
 /** The bodies and results of all cases of a relay. */
 export const MAX_CASES_BYTES = 256 * 1024;
+/**
+ * Captures: how long one exists, the most requests of one, the bytes of bodies from which one is full, and the most that are open in an environment.
+ */
+export const CAPTURE_LIFE_MS = HOUR_MS;
+export const MAX_CAPTURED_REQUESTS = 20;
+export const MAX_CAPTURED_BYTES = 256 * 1024;
+export const MAX_OPEN_CAPTURES = 10;
 /** Sign-in of a command through the dashboard (platform/account/login.ts). */
 export const LOGIN_LIFE_MS = 10 * MINUTE_MS;
 export const LOGIN_POLL_SECONDS = 5;

@@ -32,6 +32,8 @@ export type Topic =
   /** A problem that was raised or cleared. */
   | "problem"
   | "alert"
+  /** A capture that was created. */
+  | "request_capture"
   /** Recorded requests of receivers. */
   | "call"
   /** An entry of the audit log. */

@@ -271,6 +271,18 @@ test("a command's login can be started, approved and fetched at either node, and
     expect((await call(node, "/api/key", { key: fetched.token })).json).toMatchObject({ app: "shop", environment: "development" });
 });
 
+test("a capture of one node takes requests at the other, both share its limit, and its deletion ends it everywhere", async () => {
+  const { capture } = (await post(0, `${E}/captures`)).json;
+  const { pathname } = new URL(capture.url);
+  const send = (node: number, from: number) => call(node, pathname, { method: "POST", body: { from }, cookie: "" }).then(({ status }) => status);
+  const statuses = await Promise.all(Array.from({ length: 24 }, (_, at) => send(at % 2, at)));
+  expect([200, 404].map((wanted) => statuses.filter((status) => status === wanted).length)).toEqual([20, 4]);
+  for (const node of [0, 1]) expect((await call(node, `${E}/captures/${capture.id}`)).json.capture).toMatchObject({ isFull: true });
+  const other = (await post(1, `${E}/captures`)).json.capture;
+  expect((await call(0, `${E}/captures/${other.id}`, { method: "DELETE" })).status).toBe(204);
+  expect((await call(1, new URL(other.url).pathname, { method: "POST", body: {}, cookie: "" })).status).toBe(404);
+});
+
 test("only one of several concurrent uses of a one-time link at both nodes works", async () => {
   const { json: made } = await post(1, "/api/owners", { email: "bob@example.com" });
   const token = made.link.url.split("#")[1];

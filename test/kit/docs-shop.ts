@@ -130,6 +130,7 @@ export async function openDocsShop(): Promise<DocsShop> {
         SESSION: cookie,
         PERSON_SESSION: sessions.person.token,
         OTHER_SESSION: listed.find(({ current }) => current !== true)?.id ?? "",
+        CAPTURE: (await ask("POST", "captures")).capture.id,
         CATALOG: (await ask("GET", "catalog")).version,
         PLAN: (await ask("POST", "sync/plan", { relays: [] })).plan,
         LIVE_PLAN: (await live("sync/plan", { relays: [] })).plan,

@@ -53,6 +53,7 @@ const FLOWS: readonly string[] = [
   "followed-receiver-import",
   "apply-key",
   "relay-case",
+  "request-capture",
   "explain-draft",
   "validate-trigger",
   "followed-receiver",

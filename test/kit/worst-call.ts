@@ -24,6 +24,7 @@ type Worst = (turn: number) => (Ask | string)[];
 /** Placeholders for ids that are known once the service has started. */
 export const WIDE_EVENT = "{wide event}";
 export const APPROVAL = "{approval}";
+export const CAPTURE = "{capture}";
 export const OTHER_EVENT = /\{other event (\d)\}/;
 const otherEvent = (turn: number): string => `{other event ${turn}}`;
 const person = rowId("per", 1);
@@ -157,6 +158,9 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET {E}/relays/:name/funnel": get(`${E}/relays/busy/funnel`),
   "GET {E}/relays/:name/checklist": get(`${E}/relays/busy/checklist`),
   "GET {E}/relays/:name/cases": get(`${E}/relays/busy/cases`),
+  "POST {E}/captures": send("POST", `${E}/captures`, {}),
+  "GET {E}/captures/:id": get(`${E}/captures/${CAPTURE}`),
+  "DELETE {E}/captures/:id": refused(404, "DELETE", `${E}/captures/cap_none`, undefined),
   "POST {E}/relays/guess": send(
     "POST",
     `${E}/relays/guess`,

@@ -4,7 +4,7 @@ import { readWhole } from "./change-stream.ts";
 import type { FilledAccess } from "./filled-service.ts";
 import { eventId, LAST_WIDE_EVENT } from "./filled-store.ts";
 import { definition, SYNCED, TOKEN } from "./worst-body.ts";
-import { APPROVAL, type Ask, E, OTHER_EVENT, WIDE_EVENT, writeBody } from "./worst-call.ts";
+import { APPROVAL, type Ask, CAPTURE, E, OTHER_EVENT, WIDE_EVENT, writeBody } from "./worst-call.ts";
 
 interface Asked {
   status: number;
@@ -22,11 +22,13 @@ export interface Caller {
 /** Creates what the calls need, relays first, and returns the function that makes them. */
 export async function openCaller(access: FilledAccess): Promise<Caller> {
   let approval = APPROVAL;
+  let capture = CAPTURE;
   const wideEvent = eventId(LAST_WIDE_EVENT, access.firstMs);
   const prepare = (asked: Ask) => {
     const { path: written, method = "GET", bytes, status: wanted } = asked;
     const path = written
       .replace(APPROVAL, approval)
+      .replace(CAPTURE, capture)
       .replace(WIDE_EVENT, wideEvent)
       .replace(OTHER_EVENT, (_, turn: string) => eventId(LAST_WIDE_EVENT - 1 - Number(turn), access.firstMs));
     const text = writeBody(asked)?.replace(WIDE_EVENT, wideEvent) ?? null;
@@ -50,6 +52,10 @@ export async function openCaller(access: FilledAccess): Promise<Caller> {
   const { plan } = JSON.parse(await must("POST", `${E}/sync/plan`, { relays, to: "production" })) as { plan: string };
   const asked = JSON.parse(await must("POST", `${E}/approvals`, { relays, plan })) as { approval: { id: string } };
   approval = asked.approval.id;
+  const opened = JSON.parse(await must("POST", `${E}/captures`, {})) as { capture: { id: string; url: string } };
+  const { pathname } = new URL(opened.capture.url);
+  for (const body of ['{"a":1}', "b".repeat(250_000), "c".repeat(250_000)]) await must("POST", pathname, body);
+  capture = opened.capture.id;
   return ask;
 }
 

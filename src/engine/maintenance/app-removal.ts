@@ -184,6 +184,8 @@ const TABLES: readonly (readonly [table: string, key: string, most: number])[] =
   ["rejected_count", "at", SMALL],
   ["passed_count", "at", SMALL],
   ["unknown_request", "name", SMALL],
+  // A capture can have half a megabyte.
+  ["request_capture", "id", 1],
   ["invite_count", "utc_day", SMALL],
   ["stored_bytes", "owner_id", SMALL],
   ["audit", "seq", LARGE],

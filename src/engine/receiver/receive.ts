@@ -219,6 +219,20 @@ export class Receiver {
     return refusing instanceof Promise ? refusing.then(record) : record(refusing);
   }
 
+  /** Counts a captured request. Returns the refusal of an address over the cap of unverified requests, or null. */
+  async takeCaptured(source: string): Promise<Refusal | null> {
+    const capped = await this.#unverified.take(source);
+    this.#deps.metrics.recordRequest(capped?.code ?? "captured");
+    return capped;
+  }
+
+  /** Returns the refusal of a request to a capture that does not exist, has ended or is full. It stores nothing, so that guesses cost no query. */
+  async refuseCapture(source: string, refusal: Refusal = UNKNOWN_RECEIVER): Promise<Refusal> {
+    const refused = await this.#unverified.refuse(source, () => refusal);
+    this.#deps.metrics.recordRequest(refused.code);
+    return refused;
+  }
+
   /** Returns the refusal of a request whose body was not read to its end, and logs it. An aborted request is not logged. */
   async refuseUnread(appId: string, name: string, source: string, unread: Refusal): Promise<Refusal> {
     const tooLarge = unread.code === "body_too_large";

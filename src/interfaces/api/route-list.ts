@@ -29,6 +29,7 @@ import { recordRoutes } from "./record.ts";
 import { rejectedRoutes } from "./rejected.ts";
 import { relayRoutes } from "./relay.ts";
 import { relaySecretRoutes } from "./relay-secret.ts";
+import { requestCaptureRoutes } from "./request-capture.ts";
 import { findRoutes } from "./search.ts";
 import { sellingRoutes } from "./selling.ts";
 import { senderRoutes } from "./sender.ts";
@@ -54,6 +55,7 @@ export const ROUTES: readonly Route[] = [
   ...appDeletionRoutes,
   ...relayRoutes,
   ...guessRoutes,
+  ...requestCaptureRoutes,
   ...relaySecretRoutes,
   ...senderRoutes,
   ...kitRoutes,

@@ -138,6 +138,9 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
       body: '{"id":"42","type":"order.paid","email":"ada@example.com"}',
     },
   },
+  "POST {E}/captures": { body: {} },
+  "GET {E}/captures/:id": { params: { id: "$CAPTURE" } },
+  "DELETE {E}/captures/:id": { params: { id: "$CAPTURE" } },
   "POST {E}/relays/guess": {
     body: {
       body: '{"id":"evt_42","type":"order.paid","data":{"email":"ada@example.com"}}',

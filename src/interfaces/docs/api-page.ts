@@ -76,6 +76,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
   audit: "watch",
   overview: "watch",
   "url-times": "watch",
+  captures: "relays",
   simulations: "relays",
   kits: "relays",
   stream: "watch",

@@ -99,6 +99,10 @@ const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
     MAX_CASES_BYTES: "The bodies and results of all cases of one relay.",
     MAX_CASES_RUN: "Cases that one plan runs.",
     APPLY_RESPONSE_LIFE_MS: "How long the response of an apply with a key can be requested again.",
+    CAPTURE_LIFE_MS: "How long a capture exists. Then it is deleted with its requests.",
+    MAX_CAPTURED_REQUESTS: "Requests of one capture.",
+    MAX_CAPTURED_BYTES: "The bodies of a capture together, from which it stores no further request.",
+    MAX_OPEN_CAPTURES: "Open captures of an environment. A new one replaces the oldest.",
     MAX_APPLY_RESPONSES: "Kept responses of applies, of one caller in an environment.",
   },
   "What is kept": {

@@ -5,6 +5,7 @@ import type { ServiceConfig } from "../../base/config.ts";
 import type { Log } from "../../base/log.ts";
 import type { Metrics } from "../../engine/metrics/metrics.ts";
 import type { Receiver } from "../../engine/receiver/receive.ts";
+import type { RequestCaptures } from "../../engine/receiver/request-capture.ts";
 import type { Scheduler } from "../../engine/schedule/schedule.ts";
 import type { BackupCopies } from "../../operator/backup/backup-copies.ts";
 import type { ManualBackup } from "../../operator/backup/manual-backup.ts";
@@ -45,6 +46,8 @@ export interface HttpDeps {
   /** Sends mail of manual requests. */
   mailer: Mailer;
   receiver: Receiver;
+  /** Takes the requests of temporary receiver URLs. */
+  captures: RequestCaptures;
   /** Writes the recorded requests of receivers, so that a list of recent requests includes them. */
   writeRecentRequests(): Promise<void>;
   relays: LiveRelays;

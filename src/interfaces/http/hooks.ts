@@ -6,6 +6,8 @@ import type { BunRequest } from "bun";
 import { Elysia } from "elysia";
 import { MAX_RECEIVER_BODY_BYTES } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
+import { rejectLargeBody } from "../../engine/receiver/rejection.ts";
+import { isCaptureName } from "../../engine/receiver/request-capture.ts";
 import { HandshakeAnswer } from "../../rules/verify/handshake.ts";
 import { requireOneReading, type SourceReader } from "./address.ts";
 import { answerError, type RefusedCalls } from "./answer.ts";
@@ -33,6 +35,8 @@ export function hooksRoute(
     pipelines.bound(request, async () => {
       try {
         requireOneReading(request, params);
+        if (isCaptureName(params.name))
+          return (await capture(deps, request, params)) ?? (await answerElse(request));
         return (await answerQuestion(deps, request, params)) ?? (await answerElse(request));
       } catch (error) {
         return answerError(deps, request, error);
@@ -92,6 +96,10 @@ async function answerCall(
   };
   try {
     requireOneReading(request, { appId, name });
+    if (isCaptureName(name)) {
+      const captured = await capture(deps, request, { appId, name });
+      return captured ?? refused.answer(request, await receiver.refuseCapture(from()));
+    }
     const looked = receiver.rejectUnknownReceiver(appId, name, from);
     const unknown = looked instanceof Promise ? await looked : looked;
     if (unknown !== null) return refused.answer(request, unknown);
@@ -116,6 +124,31 @@ async function answerCall(
   } catch (error) {
     return answerError(deps, request, error);
   }
+}
+
+/** Stores a request to the URL of a capture. A GET or HEAD has no body and gets none. null: there is no such capture, or it takes no request. */
+async function capture(
+  { receiver, captures, bodies, sources, refused }: HookDeps,
+  request: Request,
+  { appId, name }: { appId: string; name: string },
+): Promise<Response | null> {
+  const id = captures.find(appId, name);
+  if (id === null) return null;
+  const source = (): string => sources.of(request);
+  const isPost = request.method === "POST";
+  let body: Uint8Array = new Uint8Array();
+  try {
+    if (isPost) body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, { room: bodies, source });
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== "body_too_large") throw error;
+    return refused.answer(request, await receiver.refuseCapture(source(), rejectLargeBody()));
+  }
+  const capped = await receiver.takeCaptured(source());
+  if (capped !== null) return refused.answer(request, capped);
+  const search = appendedTo(`/hooks/${appId}/${name}`, request.url);
+  const isTaken = await captures.take(id, { method: request.method, search, headers: request.headers, body });
+  if (!isTaken) return null;
+  return isPost ? Response.json({ received: true }, ANSWERED) : writeHandshake(new HandshakeAnswer(""));
 }
 
 const ANSWERED: ResponseInit = { headers: new Headers({ "cache-control": "no-store" }) };

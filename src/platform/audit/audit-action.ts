@@ -16,6 +16,8 @@ export const AUDIT_ACTIONS = {
     "A relay's receiver secret or public key was created, stored or deleted; the row has its fingerprint.",
   "relay.signing_secret_changed":
     "A relay's signing secret was created or removed; the row has its fingerprint.",
+  "capture.created": "A temporary receiver URL was created, which stores requests for an hour.",
+  "capture.deleted": "A temporary receiver URL and its requests were deleted before the hour was over.",
   "event.replayed": "A person replayed an event.",
   "event.tried_now": "A person retried an event that waited for its retry.",
   "event.expunged": "A person deleted an event's payload permanently.",

@@ -11,12 +11,14 @@ const KEY_BYTES = 32;
 const SHOWN_HEX = 16;
 /** Characters of 6 bits each. */
 const VERIFY_TOKEN_CHARS = 32;
+const CAPTURE_TOKEN_CHARS = 32;
 
 export class Sealer {
   readonly #sealKey: Buffer;
   readonly #digestKey: Buffer;
   readonly #fingerprintKey: Buffer;
   readonly #verifyTokenKey: Buffer;
+  readonly #captureKey: Buffer;
 
   /** `masterKey`: 32 bytes, as `loadMasterKey` gives them. */
   constructor(masterKey: Uint8Array) {
@@ -24,6 +26,7 @@ export class Sealer {
     this.#digestKey = deriveKey(masterKey, "digest");
     this.#fingerprintKey = deriveKey(masterKey, "fingerprint");
     this.#verifyTokenKey = deriveKey(masterKey, "verify token");
+    this.#captureKey = deriveKey(masterKey, "capture");
   }
 
   /** Seals a text. `context` names its owner (`receiver:<relay id>`) and is required to unseal it. */
@@ -65,6 +68,12 @@ export class Sealer {
   verifyToken(relayId: string): string {
     const hash = createHmac("sha256", this.#verifyTokenKey).update(relayId).digest("base64url");
     return `vt_${hash.slice(0, VERIFY_TOKEN_CHARS)}`;
+  }
+
+  /** Returns the secret part of the URL of a capture. It depends only on the master key, the app and the capture. */
+  captureToken(appId: string, id: string): string {
+    const hash = createHmac("sha256", this.#captureKey).update(`${appId}/${id}`).digest("base64url");
+    return hash.slice(0, CAPTURE_TOKEN_CHARS);
   }
 
   /** Returns a keyed hash of a text: 32 bytes. */

@@ -119,6 +119,7 @@ async function openSecrets({ store, config }: Parts): Promise<Secrets> {
 /** The parts that only a running service has. A route that reads one of them throws. */
 const SERVICE_PARTS = [
   "receiver",
+  "captures",
   "metrics",
   "liveChanges",
   "manualBackup",
