@@ -63,8 +63,10 @@ interface Wanted {
 /** Time after Escape in which Tab leaves the editor. */
 const LEAVE_MS = 3_000;
 
-/** Height of the bar that covers the lower edge of the window (new-relay.css). */
-const BAR_PX = 60;
+/** Returns the height of the bar that covers the lower edge of the window, in px. */
+function barHeight(): number {
+  return document.querySelector<HTMLElement>(".outcome-line")?.offsetHeight ?? 0;
+}
 
 /** Marks a change that came from the page, which the editor does not report back. */
 const FROM_PAGE = Annotation.define<true>();
@@ -125,7 +127,7 @@ export function mountEditor({
       }),
       EditorView.lineWrapping,
       // Keeps the caret above the bar at the lower edge.
-      EditorView.scrollMargins.of(() => ({ bottom: BAR_PX })),
+      EditorView.scrollMargins.of(() => ({ bottom: barHeight() })),
       EditorView.domEventHandlers({ beforeinput: replaceSelected }),
       // The next Tab leaves the editor, even if Escape also closes something.
       EditorView.domEventObservers({

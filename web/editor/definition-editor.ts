@@ -2,51 +2,40 @@
  * Editor of a definition with completions and with problems at their lines. A text area replaces it while it loads and
  * if it cannot load. Both wrap lines alike, so that nothing below moves.
  */
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Problem, Warning } from "../../src/base/refusal.ts";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Warning } from "../../src/base/refusal.ts";
 import { sayCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
-import { apiPath, type Place } from "../base/place.ts";
 import { DocsLink, docsOfField } from "../component/docs-link.ts";
 import { type PlacedProblem, ProblemList } from "../component/problem-list.ts";
 import { Sentence } from "../component/sentence.ts";
 import { WarningList } from "../component/warning-list.ts";
 import type { CodeEditor } from "./code-editor.ts";
-import { findJsonProblem } from "./json-problem.ts";
-import { placeOf, readTree } from "./json-tree.ts";
 import type { PlaceWords } from "./place-words.ts";
-import { useChecked } from "./use-checked.ts";
-import { useKnown } from "./use-known.ts";
+import type { DefinitionCheck, Placed } from "./use-definition-check.ts";
 
 const KEYS =
   "Tab indents. Esc, then Tab, leaves the editor. Ctrl Space suggests values, Ctrl F searches, F8 goes to the next problem, Ctrl S saves.";
 
 export function DefinitionEditor({
-  place,
   text,
   onText,
-  refused,
+  check: { known, checked, placed },
   warned = [],
+  jump = null,
   onSave,
   label = "Definition as JSON",
 }: {
-  place: Place;
   text: string;
   onText: (text: string) => void;
-  /** Problems for which the service rejected the last save, in addition to those of the live check. */
-  refused: readonly Problem[];
+  check: DefinitionCheck;
   /** Warnings of the last save. They appear here unless the live check reports them too. */
   warned?: readonly Warning[];
+  /** Range to select and to focus. Each new object selects again. */
+  jump?: { from: number; to: number } | null;
   onSave: () => void;
   label?: string;
 }): View {
-  const known = useKnown(place);
-  const jsonProblem = useMemo(() => findJsonProblem(text), [text]);
-  const checked = useChecked(apiPath(place, "relays", "validate"), text, jsonProblem === null);
-  const placed = useMemo(
-    () => placeAll(text, jsonProblem, checked, refused),
-    [text, jsonProblem, checked, refused],
-  );
   const [words, setWords] = useState<PlaceWords | null>(null);
   const host = useRef<HTMLDivElement>(null);
   const area = useRef<HTMLTextAreaElement>(null);
@@ -104,12 +93,16 @@ export function DefinitionEditor({
   // The editor cannot measure while it is hidden. Measuring before the paint gives it its height.
   useLayoutEffect(() => editor.current?.measure(), [state]);
 
-  const go = (problem: PlacedProblem): void => {
-    const { from = 0, to = 0 } = placed.find((one) => one === problem) ?? {};
+  const select = ({ from, to }: { from: number; to: number }): void => {
     editor.current?.select(from, to);
     area.current?.focus();
     area.current?.setSelectionRange(from, to);
   };
+  const go = (problem: PlacedProblem): void =>
+    select(placed.find((one) => one === problem) ?? { from: 0, to: 0 });
+  useLayoutEffect(() => {
+    if (jump !== null) select(jump);
+  }, [jump]);
   const isReady = state === "ready";
   const errors = placed.filter(({ severity }) => severity === "error");
   return html`<div class="editor">
@@ -158,34 +151,6 @@ function sayState(errors: number, state: keyof typeof STATE_WORDS): string {
 /** Stops keys from reaching the page's shortcuts, which are letters. */
 function keepToEditor(event: KeyboardEvent): void {
   if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
-}
-
-interface Placed extends PlacedProblem {
-  from: number;
-  to: number;
-  severity: "error" | "warning";
-}
-
-function placeAll(
-  text: string,
-  jsonProblem: { message: string; from: number; to: number } | null,
-  { problems, warnings }: { problems: readonly Problem[]; warnings: readonly Warning[] },
-  refused: readonly Problem[],
-): Placed[] {
-  const lineOf = (at: number): number => text.slice(0, at).split("\n").length;
-  if (jsonProblem !== null)
-    return [{ ...jsonProblem, field: "", line: lineOf(jsonProblem.from), severity: "error" }];
-  const root = readTree(text);
-  const place = (problem: { field: string; message: string }, severity: Placed["severity"]): Placed => {
-    const range = placeOf(root, problem.field);
-    return { ...problem, ...range, line: lineOf(range.from), severity };
-  };
-  const more = refused.filter(({ message }) => !problems.some((one) => one.message === message));
-  const placed = [
-    ...[...problems, ...more].map((problem) => place(problem, "error")),
-    ...warnings.map(({ field = "", message }) => place({ field, message }, "warning")),
-  ];
-  return placed.sort((one, other) => one.from - other.from);
 }
 
 function WarningLines({

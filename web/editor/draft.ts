@@ -48,9 +48,9 @@ function writeDraft(key: string, draft: Draft | null): boolean {
 export function dropDrafts(): void {
   known.clear();
   try {
-    for (const key of Object.keys(localStorage)) {
-      if (key.startsWith(PREFIX)) localStorage.removeItem(key);
-    }
+    for (const key of Object.keys(localStorage)) if (key.startsWith(PREFIX)) localStorage.removeItem(key);
+    // The requests in view of the builder.
+    sessionStorage.clear();
   } catch {
     // There is nothing to delete if there is no storage.
   }

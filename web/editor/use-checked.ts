@@ -6,7 +6,7 @@ import { call, RawJson } from "../base/api.ts";
 
 const PAUSE_MS = 350;
 
-interface Checked {
+export interface Checked extends Pick<CheckedDefinition, "nextTicks" | "recentChanges"> {
   problems: readonly Problem[];
   warnings: readonly Warning[];
   /** `unknown`: the service could not answer. */

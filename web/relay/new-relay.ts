@@ -13,12 +13,12 @@ import type { PageProps } from "../base/page.ts";
 import { apiPath, pagePath } from "../base/place.ts";
 import { setQuery } from "../base/route.ts";
 import { useLoad } from "../base/use-load.ts";
+import { Workbench } from "../builder/workbench.ts";
 import { Notice } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
 import { tellDone } from "../component/toast.ts";
-import { DefinitionEditor } from "../editor/definition-editor.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
 import { childOf, type JsonNode, readTree } from "../editor/json-tree.ts";
@@ -32,7 +32,8 @@ const NONE: readonly Problem[] = [];
 
 export function NewRelayPage({ place, query }: PageProps): View {
   const templates = useTemplates();
-  const { draft, isFound, keep } = useDraft(`new:${place.app}:${place.environment}`);
+  const draftKey = `new:${place.app}:${place.environment}`;
+  const { draft, isFound, keep } = useDraft(draftKey);
   const [secret, setSecret] = useState("");
   const [problems, setProblems] = useState(NONE);
   const [error, setError] = useState<string | null>(null);
@@ -93,7 +94,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
         onChooseKit=${(name: string) => setQuery({ sell: name, from: "", sender: "" })} onMadeKit=${setMadeKit} />`;
   const root = readTree(text);
   return html`${head}
-    <div class="stack narrow-page">
+    <div class="stack">
       ${isFound && html`<${Notice} kind="info">This is your draft from <${Ago} at=${draft.at} />, saved in this browser. <button type="button" class="link" onClick=${() => throwAway()}>Discard draft</button><//>`}
       <div class="new-relay-name"><label class="field"><span>Name</span>
         <input class="mono" value=${nameIn(root)} disabled=${root?.kind !== "object"} spellcheck=${false} autocomplete="off" maxlength="63"
@@ -106,7 +107,8 @@ export function NewRelayPage({ place, query }: PageProps): View {
         html`<details class="card"><summary>What you must change in this template</summary>
           <ol class="steps quiet">${template.steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol></details>`
       }
-      <${DefinitionEditor} place=${place} text=${text} onText=${write} refused=${problems} onSave=${create} />
+      <${Workbench} place=${place} text=${text} onText=${write} refused=${problems} onSave=${create} relay=${null} isChanged=${false} secret=${secret} seenKey=${draftKey}
+        actions=${html`<button type="button" class="primary" disabled=${isSaving} onClick=${create}>${isSaving ? "Creating…" : "Create relay"}</button>`}>
       ${
         /"scheme"\s*:\s*"processor"/.test(text) &&
         html`<p class="quiet">Relay verifies its requests with the processor secret of this environment, which is in <a href=${pagePath(place, "settings")}>Settings</a>.</p>`
@@ -120,10 +122,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
           ${sender !== "" && html`<${SecretHint} name=${sender} />`}</label>`
       }
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-      <div class="form-actions new-relay-actions">
-        <button type="button" class="primary" disabled=${isSaving} onClick=${create}>
-          ${isSaving ? "Creating…" : "Create relay"}</button>
-      </div>
+      <//>
     </div>`;
 
   function throwAway(): void {

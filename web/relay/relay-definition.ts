@@ -11,12 +11,12 @@ import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { navigate, useRoute } from "../base/route.ts";
+import { Workbench } from "../builder/workbench.ts";
 import { afterMaking } from "../component/create-item.ts";
 import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
 import { tellDone } from "../component/toast.ts";
-import { DefinitionEditor } from "../editor/definition-editor.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
 import { ChangedCases, findChangedCases } from "./changed-cases.ts";
@@ -141,8 +141,8 @@ export function RelayDefinition({
     ${isChanged && replaced !== null && by !== null && html`<${Notice} kind="info">The draft has <code>${by}</code> instead of <code>${replaced}</code>. Save it to use it.<//>`}
     ${!isChanged && file !== null && html`<${Notice} kind="good">The last save wrote <code>${file}</code>, which is active now.<//>`}
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-    <${DefinitionEditor} place=${place} text=${text} refused=${problems} warned=${warned} onSave=${() => isChanged && save(draft.version)}
-      onText=${(next: string) => write(next, draft?.version ?? relay.version)} />
+    <${Workbench} place=${place} text=${text} refused=${problems} warned=${warned} onSave=${() => isChanged && save(draft.version)}
+      onText=${(next: string) => write(next, draft?.version ?? relay.version)} relay=${relay.name} isChanged=${isChanged} seenKey=${relay.id} />
     ${
       changed !== null &&
       html`<${ChangedCases} changed=${changed.cases} onClose=${() => setChanged(null)} onSave=${() => void save(changed.version, changed.what, true)} />`

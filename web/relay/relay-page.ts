@@ -20,8 +20,8 @@ import { type Tab, TabLinks } from "../component/tab-links.ts";
 import { useSend } from "../component/use-send.ts";
 import { WarningList } from "../component/warning-list.ts";
 import { BulkReplayLine } from "../event/bulk-progress.ts";
+import { laterPage } from "../shell/later-page.ts";
 import { secretsOf } from "./relay-created.ts";
-import { RelayDefinition } from "./relay-definition.ts";
 import { RelayDelete } from "./relay-delete.ts";
 import { HealthMark } from "./relay-health.ts";
 import { RelayHistory } from "./relay-history.ts";
@@ -32,6 +32,8 @@ import { RelayTest } from "./relay-test.ts";
 import { SimulateButton } from "./simulate-dialog.ts";
 
 const REFRESH_MS = 5_000;
+/** The builder loads when the user opens it. */
+const RelayDefinition = laterPage("", async () => (await import("./relay-definition.ts")).RelayDefinition);
 
 /** Returns the address of a relay's tab; "" is the overview. */
 function relayTabPath(place: Place, name: string, tab = ""): string {

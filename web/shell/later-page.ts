@@ -9,7 +9,7 @@ import { PageHead } from "../component/page-head.ts";
 
 type PageOf<Props> = (props: Props) => View;
 
-/** `title` is the title until the page sets another. `isAlone`: the page has no frame, so its placeholder is the main element. */
+/** `title` is the title until the page sets another; "" for a part of a page. `isAlone`: the page has no frame, so its placeholder is the main element. */
 export function laterPage<Props extends object = PageProps>(
   title: string,
   load: () => Promise<PageOf<Props>>,
@@ -28,7 +28,7 @@ export function laterPage<Props extends object = PageProps>(
       );
     }, []);
     const again = (): Promise<void> => reload().catch((thrown) => setError(sentenceOf(thrown)));
-    const shown = html`<${PageHead} title=${title} />
+    const shown = html`${title !== "" && html`<${PageHead} title=${title} />`}
       <${NotYet} error=${error} retry="Load again" onRetry=${again} />`;
     return isAlone ? html`<main>${shown}</main>` : shown;
   };
