@@ -6,6 +6,26 @@ declare module "*/client/g.js" {
   const text: string;
   export default text;
 }
+declare module "*/relay_notice.mjs" {
+  const text: string;
+  export default text;
+}
+declare module "*/relay_notice.py" {
+  const text: string;
+  export default text;
+}
+declare module "*/relay_notice.go" {
+  const text: string;
+  export default text;
+}
+declare module "*/relay_notice.rb" {
+  const text: string;
+  export default text;
+}
+declare module "*/relay_notice.php" {
+  const text: string;
+  export default text;
+}
 declare module "*.svg" {
   const text: string;
   export default text;

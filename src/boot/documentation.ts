@@ -17,6 +17,7 @@ import {
   writeSchemes,
   writeTemplatePaths,
   writeTriggers,
+  writeVerifiers,
 } from "../interfaces/docs/definition-part.ts";
 import { Docs } from "../interfaces/docs/docs.ts";
 import { listErrorPages, listErrors } from "../interfaces/docs/error-page.ts";
@@ -43,6 +44,7 @@ const FILLS: Readonly<Record<string, () => string>> = {
   "rules-schedule": () => writeRules("Schedules"),
   "rules-actions": () => writeRules("Actions"),
   actions: writeActions,
+  verifiers: writeVerifiers,
   "template-paths": writeTemplatePaths,
   catalog: writeCatalogFields,
   errors: listErrors,

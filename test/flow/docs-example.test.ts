@@ -12,6 +12,7 @@ import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { TOLD_LIMITS } from "../../src/interfaces/docs/limit-part.ts";
 import { breakRule, RIGHT, sayProblems } from "../../src/interfaces/docs/rule-example.ts";
 import { checkCatalog } from "../../src/operator/sync/catalog-file.ts";
+import { NOTICE_VERIFIERS } from "../../src/rules/action/notice-verifier.ts";
 import { checkDefinition } from "../../src/rules/relay/definition.ts";
 import { startService } from "../../src/service.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
@@ -25,7 +26,7 @@ const jsonOf = ({ text }: Block): JsonObject => parseJson(text) as JsonObject;
 const nameOf = ({ page, tag, text }: Block): string => `${page}: ${tag}: ${text.slice(0, 60).replaceAll("\n", " ")}`;
 
 /** Lists the blocks that the product never reads, so they are only displayed. */
-const SHOWN = new Set(["text Caddyfile", "text form", "text"]);
+const SHOWN = new Set(["text Caddyfile", "text form", "text", ...NOTICE_VERIFIERS.map(({ language }) => language)]);
 const KNOWN = /^(json (relay|catalog|refused|trigger|verify|action|event|answer|file)|sh (relay|curl|command|server)|text (output|problem))\b/;
 
 describe("every block", () => {

@@ -123,7 +123,7 @@ export const FILE_ALONE: readonly (readonly [why: string, suites: readonly strin
       "flow/people-suspend",
     ],
   ],
-  ["It is about calls that leave, over sockets.", ["rule/outbound-kept", "flow/attack-crossing", "flow/explain-call"]],
+  ["It is about calls that leave, over sockets.", ["rule/outbound-kept", "flow/attack-crossing", "flow/explain-call", "flow/notice-verifier"]],
   [
     "It is about how a call is verified, or what is told of one that was not.",
     [

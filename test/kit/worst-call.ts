@@ -226,6 +226,7 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET /api/senders": get(`/api/senders?limit=200&q=${"e".repeat(100)}`),
   "GET {E}/relays/:name/sender": get(`${E}/relays/busy1/sender`),
   "GET /api/senders/:name": get("/api/senders/stripe"),
+  "GET /api/verifiers": get("/api/verifiers?limit=200"),
   "GET /api/kits": get("/api/kits?limit=200"),
   "GET /api/kits/:sender": get("/api/kits/lemon-squeezy"),
   "POST {E}/kits/:sender": send("POST", `${E}/kits/stripe`, { plan: "kit-basic", plan2: "kit-pro" }, no(409, { product: "other" })),

@@ -42,6 +42,7 @@ import { skippedRunRoutes } from "./skipped-run.ts";
 import { streamRoutes } from "./stream.ts";
 import { syncRoutes } from "./sync.ts";
 import { testEventRoutes } from "./test-event.ts";
+import { verifierRoutes } from "./verifier.ts";
 
 export const ROUTES: readonly Route[] = [
   ...aboutRoutes,
@@ -58,6 +59,7 @@ export const ROUTES: readonly Route[] = [
   ...requestCaptureRoutes,
   ...relaySecretRoutes,
   ...senderRoutes,
+  ...verifierRoutes,
   ...kitRoutes,
   ...syncRoutes,
   ...pullRoutes,

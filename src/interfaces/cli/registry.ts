@@ -53,6 +53,7 @@ import {
 } from "./relays/relays.ts";
 import { relaysEndOverlap, relaysRotateSecret, relaysSetSecret } from "./relays/secrets.ts";
 import { relaysSkipped } from "./relays/skipped.ts";
+import { verifiers } from "./relays/verifiers.ts";
 import { relaysHistory, relaysRestore } from "./relays/versions.ts";
 import { adminCreate, adminList, adminRemove, adminReset, adminSignOut } from "./server/admin.ts";
 import { appsCreate, appsDelete, appsList, appsRename } from "./server/apps.ts";
@@ -85,7 +86,10 @@ export const GROUPS: readonly Group[] = [
       { summary: "write a first relay, or list the known senders", commands: [init, presets] },
       { summary: "run relays here, send an example, and play a sale", commands: [dev, send, simulate] },
       { summary: "check definition files, and print their schema", commands: [validate, schema] },
-      { summary: "read the documentation and the changes", commands: [docs, changes] },
+      {
+        summary: "read the docs and changes, and verify calls",
+        commands: [docs, changes, verifiers],
+      },
       { summary: "complete commands in a shell, and list licenses", commands: [completion, licenses] },
     ],
   },

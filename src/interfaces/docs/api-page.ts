@@ -90,6 +90,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
 const SERVER_RESOURCES: Readonly<Record<string, string>> = {
   "relay-templates": "relays",
   senders: "relays",
+  verifiers: "relays",
   kits: "relays",
   approvals: "sync",
   overview: "watch",

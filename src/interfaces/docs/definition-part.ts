@@ -1,6 +1,7 @@
 /** Documents the definition from its schema: fields, triggers, schemes and actions, each with examples. */
 
 import type { Json } from "../../base/json.ts";
+import { NOTICE_VERIFIERS } from "../../rules/action/notice-verifier.ts";
 import { ACTIONS } from "../../rules/action/registry.ts";
 import { makeDefinitionSchema } from "../../rules/relay/definition-shape.ts";
 import { TRIGGERS } from "../../rules/trigger/registry.ts";
@@ -84,6 +85,13 @@ export function writeActions(): string {
       ...(examples as readonly unknown[]).map((example) => writeJsonBlock("action", example)),
     ].join("\n\n");
   }).join("\n\n");
+}
+
+/** Writes the code that verifies a call, by language. */
+export function writeVerifiers(): string {
+  return NOTICE_VERIFIERS.map(({ title, file, language, code }) =>
+    [`### ${title}: ${file}`, `\`\`\`${language}\n${code.trimEnd()}\n\`\`\``].join("\n\n"),
+  ).join("\n\n");
 }
 
 /** Documents what a template may read, by trigger. */

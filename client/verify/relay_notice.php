@@ -1,0 +1,19 @@
+<?php
+// Verifies a notice that Relay posts to your server. Needs PHP 7.1 or later.
+//
+// $body is the raw body: file_get_contents('php://input').
+// $header is $_SERVER['HTTP_X_SERVICE_SIGNATURE'], and $secret is the relay's signing secret.
+
+const RELAY_TOLERANCE_SECONDS = 300;
+
+function is_from_relay(string $body, ?string $header, string $secret, ?int $now = null): bool
+{
+    if (preg_match('/\At=([0-9]{1,13}),v1=([0-9a-f]{64})\z/', $header ?? '', $match) !== 1) {
+        return false;
+    }
+    [, $sentAt, $signature] = $match;
+    if (abs(($now ?? time()) - (int) $sentAt) > RELAY_TOLERANCE_SECONDS) {
+        return false;
+    }
+    return hash_equals(hash_hmac('sha256', "$sentAt.$body", $secret), $signature);
+}

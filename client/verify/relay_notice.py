@@ -1,0 +1,22 @@
+# Verifies a notice that Relay posts to your server. Needs Python 3.6 or later.
+#
+# `body` is the raw body in bytes: `request.get_data()` in Flask, `request.body` in Django.
+# `header` is the header `X-Service-Signature`, and `secret` is the relay's signing secret.
+import hashlib
+import hmac
+import re
+import time
+
+TOLERANCE_SECONDS = 300
+
+
+def is_from_relay(body, header, secret, now=None):
+    match = re.fullmatch(r"t=([0-9]{1,13}),v1=([0-9a-f]{64})", header or "")
+    if match is None:
+        return False
+    sent_at, signature = match.groups()
+    if abs((time.time() if now is None else now) - int(sent_at)) > TOLERANCE_SECONDS:
+        return False
+    signed = sent_at.encode() + b"." + body
+    expected = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(expected, signature)

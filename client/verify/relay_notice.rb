@@ -1,0 +1,18 @@
+# Verifies a notice that Relay posts to your server. Needs Ruby 2.7 or later.
+#
+# `body` is the raw body: `request.raw_post` in Rails, `request.body.read` in Sinatra.
+# `header` is the header `X-Service-Signature`, and `secret` is the relay's signing secret.
+require "openssl"
+
+RELAY_TOLERANCE_SECONDS = 300
+
+def from_relay?(body, header, secret, now = Time.now)
+  match = /\At=([0-9]{1,13}),v1=([0-9a-f]{64})\z/.match(header.to_s.b)
+  return false if match.nil?
+
+  sent_at, signature = match.captures
+  return false if (now.to_i - sent_at.to_i).abs > RELAY_TOLERANCE_SECONDS
+
+  expected = OpenSSL::HMAC.hexdigest("SHA256", secret, "#{sent_at}.".b + body.b)
+  OpenSSL.fixed_length_secure_compare(expected, signature)
+end
