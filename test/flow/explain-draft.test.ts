@@ -35,6 +35,8 @@ beforeAll(async () => {
   await saveRelay(running, receiverDefinition({ name: "paused" }), OTHER_SECRET);
   const tail = receiverDefinition({ name: "tail", verify: { scheme: "receiver", receiver: "paused" } });
   expect((await running.api("POST", "/relays", { definition: tail })).status).toBe(201);
+  const keyed = receiverDefinition({ name: "keyed", verify: hmac({ algorithm: "ed25519" }) });
+  expect((await running.api("POST", "/relays", { definition: keyed })).status).toBe(201);
   await running.api("POST", "/relays/paused/pause");
   await running.hook("orders", signedCall({ id: "seen", type: "paid", amount: "1" }));
   await running.drain();
@@ -174,7 +176,15 @@ const ROWS: Row[] = [
     asked: { body: JSON.stringify(EVENT), headers: { "processor-signature": "t=1,v1=00" } },
     would: "run",
     steps: ["signature unknown", "map ok", "action ok"],
-    says: UNCHECKED,
+    says: /because the environment has no processor secret yet: set it with relay settings set processorSecret\.$/m,
+  },
+  {
+    rule: "a follower's request cannot be checked while its source has no secret",
+    definition: follower("keyed"),
+    asked: signed(OTHER_SECRET),
+    would: "run",
+    steps: ["signature unknown", "map ok", "action ok"],
+    says: /because keyed, which verifies the requests, has no secret yet: paste it with relay relays set-secret keyed\.$/m,
   },
   {
     rule: "a follower verifies with the secret of its source",
@@ -269,6 +279,16 @@ const REFUSED: { rule: string; definition: unknown; asked?: object; answer: obje
     rule: "a followed relay that becomes a schedule is refused",
     definition: { name: "paused", trigger: { kind: "schedule", every: "1d" }, actions: [record("x")] },
     answer: { status: 409, body: { code: "receiver_followed", followers: ["tail"] } },
+  },
+  {
+    rule: "a new relay that follows itself is refused",
+    definition: follower("draft"),
+    answer: { status: 400, body: { code: "relay_missing", message: expect.stringContaining("draft cannot follow itself") } },
+  },
+  {
+    rule: "a receiver that becomes its own follower is refused",
+    definition: receiverDefinition({ verify: { scheme: "receiver", receiver: "orders" } }),
+    answer: { status: 400, body: { code: "relay_missing", message: expect.stringContaining("orders cannot follow itself") } },
   },
   {
     rule: "a secret that does not fit is refused without its value",

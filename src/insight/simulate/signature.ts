@@ -78,7 +78,7 @@ export async function simulateSignature(
     });
   }
   if (lacksSecret && !isSignedHere) {
-    steps.unknown("signature", UNCHECKED);
+    steps.unknown("signature", explainUnchecked(relay, verify));
     return { call, verdict: null };
   }
   if (verifier === null) {
@@ -105,8 +105,17 @@ export async function simulateSignature(
 }
 
 const EXAMPLE_SECRET = "an example secret, because the relay has no secret yet.";
-const UNCHECKED =
-  "The signature was not checked, because the relay has no secret yet: give the sender's secret or public key to check it.";
+
+function explainUnchecked({ receiver: { source } }: ReceiverRelay, { scheme }: VerifyFields): string {
+  const not = "The signature was not checked, because";
+  if (scheme === PROCESSOR)
+    return `${not} the environment has no processor secret yet: set it with relay settings set processorSecret.`;
+  if (source !== null)
+    return `${not} ${source.name}, which verifies the requests, has no secret yet: paste it with relay relays set-secret ${source.name}.`;
+  return `${not} the relay has no secret yet: give the sender's secret or public key to check it.`;
+}
+
+const PROCESSOR = "processor";
 
 export function makeHeaders(given: Record<string, string>): Headers {
   const headers = new Headers();

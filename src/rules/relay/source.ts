@@ -204,7 +204,9 @@ export async function requireUnfollowed(
   name: string,
   what: "delete it" | "change its trigger",
 ): Promise<void> {
-  const followers = (await listFollowers(tx, environmentId, name)).map((one) => one.name);
+  const followers = (await listFollowers(tx, environmentId, name))
+    .map((one) => one.name)
+    .filter((one) => one !== name);
   if (followers.length === 0) return;
   throw new Refusal(
     "receiver_followed",
