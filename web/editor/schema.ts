@@ -13,6 +13,9 @@ export interface Schema {
   enum?: readonly unknown[];
   examples?: readonly unknown[];
   required?: readonly string[];
+  minimum?: number;
+  maxLength?: number;
+  maxItems?: number;
   properties?: Readonly<Record<string, Schema>>;
   patternProperties?: Readonly<Record<string, Schema>>;
   items?: Schema;
@@ -90,7 +93,7 @@ function choose(schema: Schema, node: JsonNode | null): Schema {
 }
 
 /** Returns the field that distinguishes the variants. */
-function discriminatorOf({ required }: Schema): string {
+export function discriminatorOf({ required }: Schema): string {
   return required?.[0] ?? "";
 }
 
