@@ -24,13 +24,15 @@ export function removePart(text: string, { steps, holder }: Part): string {
   return node?.kind === "object" && node.members.length === 0 ? removeAt(edited, holder) : edited;
 }
 
-/** Chooses another variant. Fields with a name that the new variant has too keep their values. */
+/** Chooses another variant. Fields that both variants have alike keep their values. */
 export function chooseVariant(text: string, part: GroupPart, chosen: string): string {
   const { variants, node, steps } = part;
   const variant = variants?.schemas.find((one) => constOf(one, variants.name) === chosen);
   if (variants === null || variant === undefined) return text;
+  const before = variants.schemas.find((one) => constOf(one, variants.name) === variants.chosen);
+  const ruleOf = (schema: Schema | undefined, name: string) => JSON.stringify(schema?.properties?.[name]);
   const kept = Object.entries(readValue(text, node)).filter(
-    ([name]) => name !== variants.name && variant.properties?.[name] !== undefined,
+    ([name]) => variant.properties?.[name] !== undefined && ruleOf(variant, name) === ruleOf(before, name),
   );
   return setValue(text, steps, { ...emptyVariant(variant, variants.name), ...Object.fromEntries(kept) });
 }

@@ -1,0 +1,89 @@
+/** Name of something in the environment: a collection, a product, a plan or an entitlement. A missing one is created in place. */
+import { useId, useState } from "preact/hooks";
+import type { Page, RelayItem } from "../../base/answer.ts";
+import { html, type View } from "../../base/html.ts";
+import { apiPath } from "../../base/place.ts";
+import { useLoad } from "../../base/use-load.ts";
+import { type JsonNode, nodeAt } from "../../editor/json-tree.ts";
+import { namesFor } from "../../editor/schema.ts";
+import { CollectionForm } from "../../records/collection-form.ts";
+import { ItemForm, type Kind } from "../../selling/item-form.ts";
+import { FieldFrame, type FrameProps, typedIn } from "./field-frame.ts";
+import type { InputPart } from "./form-part.ts";
+import { useForm } from "./form-scope.ts";
+import { writeText } from "./part-edit.ts";
+
+const ACCESS = "access:";
+const WORDS = { collection: "collection", product: "product", plan: "plan", access: "access slug" } as const;
+
+type Thing = keyof typeof WORDS;
+
+/** Returns the kinds of things that the name can mean. */
+function thingsOf(source: string | undefined, name: string): Thing[] {
+  if (source === "collection" || source === "product" || source === "plan") return [source];
+  if (source !== "entitlement") return [];
+  return name.startsWith(ACCESS) ? ["access"] : ["product", "plan"];
+}
+
+export function NameField({ part }: { part: InputPart }): View {
+  const { edit, known } = useForm();
+  const id = useId();
+  const [making, setMaking] = useState<Thing | null>(null);
+  const { schema, steps, node } = part;
+  const source = schema["x-names"];
+  const value = node?.value ?? "";
+  const names = namesFor(known, source, steps.slice(0, -1));
+  const isName = new RegExp((schema as { pattern?: string }).pattern ?? "").test(value);
+  const things = isName && !names.includes(value) ? thingsOf(source, value) : [];
+  return html`<${FieldFrame} part=${part}>${(frame: FrameProps) =>
+    html`<input ...${frame} class="mono" list="${id}-names" value=${value} autocomplete="off" spellcheck=${false}
+        onInput=${(event: InputEvent) => {
+          const typed = typedIn(event);
+          edit((text) => writeText(text, part, typed));
+        }} />
+      <datalist id="${id}-names">${names.map((name) => html`<option key=${name} value=${name}></option>`)}</datalist>
+      ${
+        things.length > 0 &&
+        html`<p class="form-create"><span>This environment does not have ${value}.</span>${things.map(
+          (thing) =>
+            html` <button key=${thing} type="button" onClick=${() => setMaking(thing)}>Create ${WORDS[thing]} ${value.replace(ACCESS, "")}…</button>`,
+        )}</p>`
+      }
+      ${making !== null && html`<${CreateDialog} thing=${making} name=${value.replace(ACCESS, "")} part=${part} onClose=${() => setMaking(null)} />`}`}<//>`;
+}
+
+const KINDS: Readonly<Record<Exclude<Thing, "collection">, Kind>> = {
+  product: "products",
+  plan: "plans",
+  access: "access",
+};
+
+/** The relay is suggested as the seller if it is saved and its action sells. */
+function CreateDialog({
+  thing,
+  name,
+  part,
+  onClose,
+}: {
+  thing: Thing;
+  name: string;
+  part: InputPart;
+  onClose: () => void;
+}): View {
+  const { place, known, relay } = useForm();
+  const relays = useLoad<Page<RelayItem>>(`${apiPath(place, "relays")}?limit=200`).data?.items;
+  if (thing === "collection") {
+    const wanted = { name, fields: namesWritten(known, part) };
+    return html`<${CollectionForm} place=${place} collection=${null} wanted=${wanted} onClose=${onClose} onMade=${onClose} />`;
+  }
+  // The form reads its first values once, so it waits for the relays.
+  if (relays === undefined) return null;
+  const sells = part.schema["x-names"] !== "entitlement" && relays.some((one) => one.name === relay);
+  return html`<${ItemForm} place=${place} kind=${KINDS[thing]} item=${null} wanted=${{ name, relay: sells ? relay : null }} uses=${[]} onClose=${onClose} onSaved=${onClose} />`;
+}
+
+/** Returns the fields that the action writes into the new collection. */
+function namesWritten({ root }: { root: JsonNode | null }, { steps }: InputPart): string[] {
+  const data = nodeAt(root, [...steps.slice(0, -1), "data"]);
+  return (data?.members ?? []).map(({ name }) => name);
+}
