@@ -11,6 +11,7 @@ import { createRelay, type UpdateContext, updateRelay } from "../../rules/relay/
 import { secretNeedOf } from "../../rules/relay/relay-secret.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../../rules/relay/secret-rotation.ts";
 import { dryRun } from "../../store/dry-run.ts";
+import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Writer } from "../../store/port.ts";
 import { simulate } from "./simulate.ts";
 import type { SimulateDeps, SimulateInput, Simulation, Subject } from "./step.ts";
@@ -35,7 +36,9 @@ export async function simulateDraft(
 ): Promise<Simulation> {
   const checked = requireDefinition(definition, context.nowMs);
   const open = (tx: Writer) => openDraft(tx, context, checked, secret);
+  await yieldToEventLoop();
   const opened = await dryRun(deps.store, "relay", open);
+  await yieldToEventLoop();
   return await simulate(deps, { ...opened, open: async (tx) => (await open(tx)).relay }, input);
 }
 
