@@ -299,6 +299,11 @@ const BODIES: readonly (readonly [what: string, body: string, found: Partial<Ret
   ["only numbers", "[1,2,3]", {}],
 ];
 
+test("a pasted body of an unknown sender asks for its headers", async () => {
+  const { sender, verify } = await guess({ body: ORDER, secret: SECRET });
+  expect([sender, verify.verified, verify.why]).toEqual([null, null, expect.stringContaining("Give the headers too")]);
+});
+
 describe("the meaning of the values", () => {
   const headers = { "X-Acme-Signature": hmac("x") };
   test.each(BODIES)("%s", async (_what, body, found) => {

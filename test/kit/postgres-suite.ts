@@ -110,6 +110,7 @@ export const FILE_ALONE: readonly (readonly [why: string, suites: readonly strin
       "rule/packaging",
       "rule/mail-smtp",
       "flow/ready-command",
+      "flow/capture-command",
       "flow/people-end",
       "flow/people-invite",
       "flow/relays-delete",

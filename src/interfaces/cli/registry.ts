@@ -40,8 +40,10 @@ import { peopleList, peopleShow } from "./people/people.ts";
 import { peopleSet } from "./people/set.ts";
 import { peopleActivate, peopleSuspend } from "./people/suspend.ts";
 import { peopleAddToken, peopleRemoveToken } from "./people/token.ts";
+import { capture } from "./relays/capture.ts";
 import { relaysCases } from "./relays/cases.ts";
 import { relaysDelete } from "./relays/delete.ts";
+import { guess } from "./relays/guess.ts";
 import { relaysRejected } from "./relays/rejected.ts";
 import {
   relaysChecklist,
@@ -133,8 +135,8 @@ export const GROUPS: readonly Group[] = [
         ],
       },
       {
-        summary: "show requests that created no event, and why",
-        commands: [requestsList, requestsShow, requestsTail],
+        summary: "show requests without an event, capture new ones",
+        commands: [requestsList, requestsShow, requestsTail, capture, guess],
       },
       {
         summary: "show what is wrong, and who changed what",

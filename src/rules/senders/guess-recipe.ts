@@ -157,6 +157,11 @@ function timedPayload(key: string | null, algorithm: string): string {
   return key === "v0" ? "v0:{timestamp}:{body}" : "{timestamp}.{body}";
 }
 
+/** Reports whether the request has only a body, as a pasted payload does. */
+function isBare({ search }: ReceivedRequest, headers: HeaderList): boolean {
+  return search === "" && headers.every(([name]) => name === "content-type");
+}
+
 function guessToken(call: ReceivedRequest, headers: HeaderList): RecipeGuess {
   const found =
     headers.find(([name]) => TOKEN_NAME.test(name)) ?? headers.find(([name]) => SIGNATURE_NAME.test(name));
@@ -176,6 +181,8 @@ function guessToken(call: ReceivedRequest, headers: HeaderList): RecipeGuess {
     };
   return {
     verify: { scheme: "shared_token" },
-    why: "The request has no signature and no token. Let the sender send a token in the header x-webhook-token, or append ?token=… to the URL.",
+    why: isBare(call, headers)
+      ? "Only the body is known, so the signature is not. Give the headers too, or capture a request."
+      : "The request has no signature and no token. Let the sender send a token in the header x-webhook-token, or append ?token=… to the URL.",
   };
 }

@@ -1,0 +1,107 @@
+/** Makes a temporary receiver URL and prints each request that it receives, with its guesses (`relay capture`). The end deletes the requests. */
+import { sleep } from "../../../base/clock.ts";
+import { writeJson } from "../../../base/json.ts";
+import { Refusal } from "../../../base/refusal.ts";
+import type { CaptureView } from "../../../engine/receiver/request-capture.ts";
+import type { Api } from "../api/api.ts";
+import { withApi } from "../api/connect.ts";
+import { ANYWHERE } from "../api/target.ts";
+import type { Command, Input } from "../command.ts";
+import { JSON_OUTPUT } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { guessRequest, readSecret, SECRET_STDIN, writeGuess } from "./guess.ts";
+
+/** The time between reads. A command reads a data directory more often than it asks a server. */
+const LOCAL_PERIOD_MS = 500;
+const REMOTE_PERIOD_MS = 2_000;
+
+export const capture: Command = {
+  words: ["capture"],
+  summary: "make a URL for an hour, and show what arrives",
+  details:
+    "The command prints the URL. Enter it at the provider, and let the provider send an event. Each request is printed with its headers, its body and the guesses of relay guess. Relay stores at most 20 requests. Ctrl+C deletes them and ends the URL; after an hour Relay does so by itself. The service must run. With --json, each line is one JSON object.",
+  options: [{ name: "once", help: "stop after the first request" }, SECRET_STDIN, JSON_OUTPUT, ...ANYWHERE],
+  examples: ["relay capture", "relay capture --once --json", "relay capture --secret-stdin < secret.txt"],
+  async run(input, world) {
+    const secret = await readSecret(input, world);
+    await withApi("write", input, world, async (api) => {
+      const opened = (await api.request<{ capture: CaptureView }>("POST", "/captures", {})).capture;
+      try {
+        await printRequests(api, input, world, { opened, secret });
+      } finally {
+        await deleteCapture(api, world, opened.id);
+      }
+    });
+  },
+};
+
+async function printRequests(
+  api: Api,
+  input: Input,
+  world: World,
+  { opened, secret }: { opened: CaptureView; secret: string | null },
+): Promise<void> {
+  const stop = { now: false };
+  const stopped = world.untilStopped().then(() => {
+    stop.now = true;
+  });
+  const { id, url, expiresAt } = opened;
+  if (input.on("json")) world.say(writeJson({ capture: { id, url, expiresAt } }));
+  else world.say(url);
+  world.tell(`Enter this URL at the provider. It takes requests until ${expiresAt}; press Ctrl+C to stop.`);
+  let printed = 0;
+  while (!stop.now) {
+    const now = await readCapture(api, id);
+    if (now === null) return world.tell("The capture is over. Its requests are deleted.");
+    for (const request of now.requests.slice(printed)) {
+      await printRequest(api, input, world, { request, url, secret });
+      printed += 1;
+      if (input.on("once")) return;
+    }
+    if (now.isFull) return world.tell("The capture is full and stores no further request.");
+    await Promise.race([stopped, sleep(world.clock, api.isLocal ? LOCAL_PERIOD_MS : REMOTE_PERIOD_MS)]);
+  }
+}
+
+/** Returns null where the capture ended or was deleted. */
+async function readCapture(api: Api, id: string): Promise<CaptureView | null> {
+  try {
+    return (await api.request<{ capture: CaptureView }>("GET", `/captures/${id}`)).capture;
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "not_found") return null;
+    throw error;
+  }
+}
+
+async function printRequest(
+  api: Api,
+  input: Input,
+  world: World,
+  { request, url, secret }: { request: CaptureView["requests"][number]; url: string; secret: string | null },
+): Promise<void> {
+  const { method, search, headers, contentType, body, at, id } = request;
+  const guessed = await guessRequest(api, { body, headers, contentType, search, url }, secret);
+  if (input.on("json")) return world.say(writeJson({ request, guess: guessed }));
+  const lines = [
+    "",
+    `Request ${id} at ${at}`,
+    `${method} ${search === "" ? "without a query" : search}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    "",
+    ...(body === "" ? ["(no body)"] : body.split("\n")),
+    "",
+    ...writeGuess(guessed),
+    "",
+    ...writeJson(guessed.definition, 2).split("\n"),
+  ];
+  world.say(lines.join("\n"));
+}
+
+async function deleteCapture(api: Api, world: World, id: string): Promise<void> {
+  try {
+    await api.request("DELETE", `/captures/${id}`);
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "not_found") return;
+    world.tell("The capture could not be deleted now. Relay deletes it when its hour is over.");
+  }
+}

@@ -1,0 +1,103 @@
+/** Tests `relay capture` and `relay guess`: the URL, each request with its guesses, and the deletion at the end. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../src/base/clock.ts";
+import { type ApiServer, startApi } from "../kit/api-server.ts";
+import { runCommand } from "../kit/cli-world.ts";
+
+const SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
+const BODY = '{"id":"evt_7","type":"order.paid","data":{"email":"ada@example.com"}}';
+const SIGNATURE = createHmac("sha256", SECRET).update(BODY).digest("hex");
+
+let api: ApiServer;
+let cwd: string;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  api = await startApi();
+  cwd = mkdtempSync(join(tmpdir(), "relay-capture-"));
+  env = { RELAY_URL: api.base, RELAY_KEY: api.keys.dev };
+});
+afterAll(async () => {
+  rmSync(cwd, { recursive: true });
+  await api[Symbol.asyncDispose]();
+});
+
+interface Stopping {
+  /** Sends a request to the URL when the command prints it. */
+  post: (url: string) => Promise<unknown>;
+  /** Ends the command when a text with this word is printed. */
+  until: string;
+}
+
+/** Runs `relay capture` until it printed the word, as if the person pressed Ctrl+C then. */
+async function capture(line: readonly string[], { post, until }: Stopping, more: Record<string, string> = {}) {
+  let stop = (): void => undefined;
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve;
+  });
+  const hear = (text: string): void => {
+    const url = /https?:\/\/[^\s"]+cap_[^\s"]+/.exec(text)?.[0];
+    if (url !== undefined) void post(`${api.base}${new URL(url).pathname}`);
+    if (text.includes(until)) stop();
+  };
+  return await runCommand(["capture", ...line], { cwd, env: { ...env, ...more }, clock: systemClock, hear, untilStopped: () => stopped });
+}
+
+const send = (url: string) =>
+  fetch(url, { method: "POST", body: BODY, headers: { "x-acme-signature": SIGNATURE } }).then((answer) => answer.arrayBuffer());
+const countRows = () => api.store.read((tx) => tx.get<{ count: number }>("SELECT count(*) AS count FROM request_capture"));
+
+test("relay capture prints the URL and each request with its guesses, and Ctrl+C deletes all of it", async () => {
+  const { code, said, told } = await capture([], { post: send, until: "Request 1" });
+  expect([code, await countRows()]).toEqual([0, { count: 0 }]);
+  expect(told).toContain("Enter this URL at the provider.");
+  for (const text of ["/hooks/", "x-acme-signature: ", BODY, "type      type = order.paid.", "event ID  id = evt_7.", '"name": "acme"'])
+    expect(said).toContain(text);
+  expect(said).not.toContain("It verifies.");
+});
+
+test("with --once --json it prints the capture and the first request as lines of JSON, with the secret tried", async () => {
+  const { code, said } = await capture(["--once", "--json"], { post: send, until: "nothing" }, { RELAY_SECRET: SECRET });
+  const [opened, arrived, ...more] = said.split("\n").map((line) => JSON.parse(line));
+  expect([code, more, await countRows()]).toEqual([0, [], { count: 0 }]);
+  expect(opened.capture).toMatchObject({ id: expect.stringMatching(/^cap_/), url: expect.stringContaining("/hooks/") });
+  expect(arrived.request).toMatchObject({ method: "POST", body: BODY });
+  expect(arrived.guess.verify).toMatchObject({ verified: true, value: { header: "x-acme-signature" } });
+  expect(said).not.toContain(SECRET);
+});
+
+test("it ends by itself when the capture is full or deleted", async () => {
+  const full = await capture([], { post: async (url) => await Promise.all(Array.from({ length: 20 }, () => send(url))), until: "nothing" });
+  expect([full.code, full.told]).toEqual([0, expect.stringContaining("The capture is full")]);
+  const gone = await capture([], { post: () => api.store.write("app", (tx) => tx.run("DELETE FROM request_capture")), until: "nothing" });
+  expect([gone.code, gone.told]).toEqual([0, expect.stringContaining("The capture is over.")]);
+});
+
+/** Texts that a person can paste, and what the command prints of them. */
+const TEXTS: readonly (readonly [what: string, text: string, said: string])[] = [
+  ["a curl command", `curl https://x.test/a -H 'X-Acme-Signature: ${SIGNATURE}' --data-raw '${BODY}'`, "It verifies."],
+  ["headers and a body", `X-Acme-Signature: ${SIGNATURE}\n\n${BODY}`, "It verifies."],
+  ["only a body", BODY, "event ID  id = evt_7."],
+];
+
+test.each(TEXTS)("relay guess reads %s, from a file and from standard input", async (_what, text, wanted) => {
+  writeFileSync(join(cwd, "request.txt"), text);
+  const given = { cwd, env: { ...env, RELAY_SECRET: SECRET } };
+  const read = await runCommand(["guess", "request.txt"], given);
+  const piped = await runCommand(["guess", "-"], { ...given, input: text });
+  expect([read.code, read.said]).toEqual([0, piped.said]);
+  for (const part of [wanted, "No known sender", '"actions": []']) expect(read.said).toContain(part);
+  const { guess } = JSON.parse((await runCommand(["guess", "request.txt", "--json"], given)).said);
+  expect(guess.definition.trigger.map).toMatchObject({ event_id: "id", event_type: "type" });
+});
+
+test.each([
+  ["a file that does not exist", ["guess", "none.txt"], 1, "cannot be read"],
+  ["request and secret from standard input", ["guess", "-", "--secret-stdin"], 2, "set RELAY_SECRET"],
+])("%s is refused", async (_what, line, code, told) => {
+  expect(await runCommand(line, { cwd, env })).toMatchObject({ code, told: expect.stringContaining(told) });
+});
