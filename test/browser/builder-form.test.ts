@@ -296,6 +296,33 @@ test("a problem is at its field, and content that the form cannot show leads to 
   await shoot(page, "builder-problems", { fullPage: true });
 });
 
+test("a call shows exactly what Relay sends, and code that verifies it in five languages", async () => {
+  await open();
+  await card(3).getByText("Exactly what Relay sends").click();
+  await card(3).getByLabel("Request line and headers").getByText("POST https://example.com/relay").waitFor();
+  await card(3).getByLabel("Body", { exact: true }).getByText('"order": "A-7"').waitFor();
+  await card(3).getByText("Code that verifies the signature").click();
+  const languages = card(3).getByRole("group", { name: "Language" }).getByRole("button");
+  await languages.first().waitFor();
+  expect(await languages.count()).toBe(5);
+  await card(3).getByRole("button", { name: "Go", exact: true }).click();
+  await card(3).getByText("package ").first().waitFor();
+  expect(await findBarriers(page)).toEqual([]);
+  await shoot(page, "builder-call", { fullPage: true });
+});
+
+test("a schedule shows its next five times in both zones, and a record change the last changes", async () => {
+  const actions = [{ type: "call_url", url: "https://example.com/relay" }];
+  await open({ name: "weekly", trigger: { kind: "schedule", every: "1w", on: "friday", at: "09:00" }, actions });
+  const times = page.locator(".form-occurrences time");
+  await times.first().waitFor();
+  expect(await times.count()).toBe(5);
+  await running.api("POST", "/collections/orders/records", { data: { number: "A-1", paid: true } }, "local");
+  await open({ name: "changed", trigger: { kind: "data_change", collection: "orders", on: ["created"], where: { paid: false } }, actions });
+  await page.locator(".form-occurrences").getByText("Would not start").waitFor();
+  await shoot(page, "builder-changes", { fullPage: true });
+});
+
 test("a schedule and a record change have their own fields", async () => {
   await open({ name: "weekly", trigger: { kind: "schedule", every: "1w" }, actions: [{ type: "call_url", url: "https://example.com/relay" }] });
   await page.getByText("Every Monday at 00:00 UTC").waitFor();

@@ -26,7 +26,7 @@ export function CallPreview({ index }: { index: number }): View {
 }
 
 function Sent({ sends }: { sends: { [name: string]: Json } }): View {
-  const { method, url, headers, body } = sends;
+  const { method, url, headers, body, exampleSecret } = sends;
   const text = typeof body === "string" ? body : writeExact(body ?? null);
   const lines = isObject(headers ?? null)
     ? Object.entries(headers as { [name: string]: Json }).map(
@@ -36,8 +36,8 @@ function Sent({ sends }: { sends: { [name: string]: Json } }): View {
   const head = `${typeof method === "string" ? method : "POST"} ${typeof url === "string" ? url : ""}\n${lines.join("\n")}`;
   return html`<pre class="form-call" tabindex="0" aria-label="Request line and headers"><${SafeText} text=${head} limit=${SHOWN_CHARS} /></pre>
     <pre class="form-call" tabindex="0" aria-label="Body"><${SafeText} text=${pretty(text)} limit=${SHOWN_CHARS} /></pre>
-    <div class="form-call-foot"><${CopyButton} text=${text} label="Copy the body exactly as Relay sends it" words="Copy body" />
-      <span class="quiet">Relay sends the body on one line.</span></div>`;
+    <div class="form-call-foot"><${CopyButton} text=${text} label="Copy body exactly as Relay sends it" words="Copy body" />
+      <span class="quiet">Relay sends the body on one line.${typeof exampleSecret === "string" && html` Here the example secret <code>${exampleSecret}</code> signs it.`}</span></div>`;
 }
 
 function pretty(text: string): string {
@@ -60,5 +60,5 @@ function Verifiers(): View {
       html`<button key=${language} type="button" aria-pressed=${String(language === shown.language)} onClick=${() => setChosen(language)}>${title}</button>`,
   )}</div>
     <pre class="form-call" tabindex="0" aria-label="${shown.title}, ${shown.file}"><code>${shown.code}</code></pre>
-    <${CopyButton} text=${shown.code} label="Copy ${shown.file}" words="Copy code" />`;
+    <${CopyButton} text=${shown.code} label="Copy code of ${shown.file}" words="Copy code" />`;
 }

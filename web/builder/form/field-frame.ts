@@ -45,7 +45,7 @@ export function FieldFrame({
     <div id="${id}-about" class="form-about">
       ${problem !== null && html`<p class="field-problem">${problem}</p>`}
       <${Problems} problems=${problems} />
-      ${hint !== undefined && html`<p class="form-hint"><${Sentence} text=${hint} /></p>`}</div>
+      ${hint !== undefined && hint !== "" && html`<p class="form-hint"><${Sentence} text=${hint} /></p>`}</div>
   </div>`;
 }
 

@@ -2,12 +2,13 @@
 import { useRef } from "preact/hooks";
 import { html, type View } from "../../base/html.ts";
 import { tellDone } from "../../component/toast.ts";
+import { setValue } from "../../editor/text-edit.ts";
 import { EditedInJson, FieldFrame, type FrameProps, Meaning, PartProblems, typedIn } from "./field-frame.ts";
 import { constOf, type GroupPart, type Part } from "./form-part.ts";
 import { useForm } from "./form-scope.ts";
 import { labelOf } from "./form-words.ts";
 import { InputField } from "./input-field.ts";
-import { chooseVariant, pathOf } from "./part-edit.ts";
+import { chooseVariant, pathOf, readValue } from "./part-edit.ts";
 import { RowsField } from "./rows-field.ts";
 
 /** More optional fields than this are folded until one of them is set. */
@@ -88,11 +89,14 @@ function VariantChoice({ part }: { part: GroupPart }): View {
       return after;
     });
     const title = schemas.find((one) => constOf(one, name) === next)?.title ?? next;
-    tellDone(`Changed to “${title}”.`, async () => edit((text) => (text === after ? before : text)));
+    tellDone(`Changed to “${title}”.`, async () =>
+      edit((text) => (text === after ? before : setValue(text, steps, readValue(before, part.node)))),
+    );
   };
   const isKnown = variant !== undefined;
   const hint = (variant?.description ?? variant?.properties?.[name]?.description)?.replace(ONLY_VALUE, "");
-  return html`<${FieldFrame} part=${field} hint=${hint}>${(frame: FrameProps) =>
+  const isSaid = hint === `${variant?.title}.`;
+  return html`<${FieldFrame} part=${field} hint=${isSaid ? "" : hint}>${(frame: FrameProps) =>
     html`<select ...${frame} value=${chosen ?? ""} onChange=${(event: Event) => choose(typedIn(event))}>
       ${!isKnown && html`<option value=${chosen ?? ""} selected disabled>${chosen === null || chosen === "" ? "Choose…" : `${chosen} (not known)`}</option>`}
       ${schemas.map((one) => {

@@ -37,7 +37,8 @@ export function chooseVariant(text: string, part: GroupPart, chosen: string): st
   return setValue(text, steps, { ...emptyVariant(variant, variants.name), ...Object.fromEntries(kept) });
 }
 
-function readValue(text: string, node: JsonNode | null): { [name: string]: Json } {
+/** Returns the value of a node of the text. */
+export function readValue(text: string, node: JsonNode | null): { [name: string]: Json } {
   return node === null ? {} : (parseExact(text.slice(node.from, node.to)) as { [name: string]: Json });
 }
 

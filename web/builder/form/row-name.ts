@@ -29,6 +29,7 @@ export function RowName({
   name,
   label,
   suggestions,
+  meanings = {},
   value = "",
   onLeave,
 }: {
@@ -38,6 +39,8 @@ export function RowName({
   name: string;
   label: string;
   suggestions: readonly string[];
+  /** Meanings of suggested names. */
+  meanings?: Readonly<Record<string, string>> | undefined;
   /** Value of a new row. */
   value?: Json;
   /** Called when the user leaves an empty row. */
@@ -76,7 +79,7 @@ export function RowName({
   const isWrong = typed !== written.current;
   return html`<div class="form-row-name"><input aria-label=${label} class="mono" value=${typed} list=${id} autocomplete="off" spellcheck=${false} aria-invalid=${isWrong}
       placeholder=${name === "" ? "Name" : ""} onInput=${type} onBlur=${leave} />
-    <datalist id=${id}>${suggestions.map((one) => html`<option key=${one} value=${one}></option>`)}</datalist>
+    <datalist id=${id}>${suggestions.map((one) => html`<option key=${one} value=${one}>${meanings[one]}</option>`)}</datalist>
     ${isWrong && html`<p class="field-problem" role="alert">${typed === "" ? "Write a name." : `${typed} has another row.`}</p>`}</div>`;
 }
 

@@ -55,7 +55,7 @@ export function RowsField({ part }: { part: RowsPart }): View {
         ${
           row?.is === "json"
             ? html`<${EditedInJson} part=${row} />`
-            : html`<${RowName} key="name" steps=${steps} name=${row?.name ?? ""} label=${words.name} suggestions=${suggestions} onLeave=${close} />
+            : html`<${RowName} key="name" steps=${steps} name=${row?.name ?? ""} label=${words.name} suggestions=${suggestions} meanings=${schema["x-known-names"]} onLeave=${close} />
               ${row !== null && html`<${RowRest} key="rest" part=${row} onRemove=${() => remove(row, at)} />`}`
         }
         ${row !== null && html`<${RowAbout} key="about" part=${row} meaning=${schema["x-known-names"]?.[row.name]} />`}</div>`,
