@@ -308,6 +308,9 @@ test("a call shows exactly what Relay sends, and code that verifies it in five l
   await card(3).getByRole("button", { name: "Go", exact: true }).click();
   await card(3).getByText("package ").first().waitFor();
   expect(await findBarriers(page)).toEqual([]);
+  await page.setViewportSize({ width: 390, height: 900 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+  await page.setViewportSize({ width: 1280, height: 860 });
   await shoot(page, "builder-call", { fullPage: true });
 });
 

@@ -12,6 +12,7 @@ import { KITS } from "../../src/rules/senders/kit-registry.ts";
 import { requireSender, SENDERS } from "../../src/rules/senders/registry.ts";
 import { startDefinition } from "../../src/rules/senders/sender-start.ts";
 import { type GroupPart, listParts, type Part, readForm } from "../../web/builder/form/form-part.ts";
+import { placeProblems } from "../../web/builder/form/form-problem.ts";
 import { chooseVariant, pathOf, removePart, writeNumber, writeText } from "../../web/builder/form/part-edit.ts";
 import { type JsonNode, readTree } from "../../web/editor/json-tree.ts";
 import type { Schema } from "../../web/editor/schema.ts";
@@ -193,4 +194,35 @@ describe("a form's edit", () => {
     expect(value(chooseVariant(text, group("trigger"), "data_change")).trigger).toEqual({ kind: "data_change", collection: "", on: ["created"] });
     expect(chooseVariant(text, group("trigger"), "nothing")).toBe(text);
   });
+});
+
+test("a problem is at its field, or at the nearest part around it", () => {
+  const text = '{"name":"a","trigger":{"kind":"receiver","map":{"a.b":"x"}},"actions":[{"type":"call_url"},{"type":"call_url","url":5}]}';
+  const fields = [
+    "name",
+    "trigger.verify",
+    "trigger.map.a.b",
+    "trigger.map.lost",
+    "actions[0].url",
+    "actions.1.url",
+    "actions.1.type",
+    "actions.7",
+    "nothing",
+    "",
+  ];
+  const found = placeProblems(
+    readForm(schema, text),
+    fields.map((field) => ({ field, message: field })),
+  );
+  expect([...found].map(([path, problems]) => [path, problems.map(({ message }) => message)])).toEqual([
+    ["name", ["name"]],
+    ["trigger.verify", ["trigger.verify"]],
+    ["trigger.map.a.b", ["trigger.map.a.b"]],
+    ["trigger.map", ["trigger.map.lost"]],
+    ["actions.0.url", ["actions[0].url"]],
+    ["actions.1.url", ["actions.1.url"]],
+    ["actions.1.type", ["actions.1.type"]],
+    ["actions", ["actions.7"]],
+    ["", ["nothing", ""]],
+  ]);
 });

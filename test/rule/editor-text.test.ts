@@ -67,6 +67,7 @@ const catalog = {
   products: ["premium"],
   plans: ["pro"],
   access: ["members"],
+  relays: ["stripe"],
 };
 
 /** `|` marks the caret. */
@@ -105,6 +106,7 @@ describe("completions at the caret", () => {
     expect(values('{"actions":[{"type":"grant_access","entitlement":"|"}]}')).toEqual(["pro", "premium", "access:members"]);
     expect(values('{"actions":[{"type":"write_record","collection":"|"}]}')).toEqual(["orders"]);
     expect(values('{"actions":[{"type":"fulfil_product","product":"|"}]}')).toEqual(["premium"]);
+    expect(values('{"trigger":{"kind":"receiver","verify":{"scheme":"receiver","receiver":"|"}}}')).toEqual(["stripe"]);
     expect(values('{"actions":[|]}')[0]).toMatchObject({ type: "write_record" });
   });
 

@@ -33,6 +33,7 @@ interface Catalog {
   products: readonly string[];
   plans: readonly string[];
   access: readonly string[];
+  relays: readonly string[];
 }
 
 /** Schema and example of a place. */
@@ -158,7 +159,7 @@ export function namesFor(
   source: string | undefined,
   around: readonly Step[],
 ): string[] {
-  const { collections, products, plans, access } = catalog;
+  const { collections, products, plans, access, relays } = catalog;
   switch (source) {
     case "collection":
       return collections.map(({ name }) => name);
@@ -168,6 +169,8 @@ export function namesFor(
       return [...plans];
     case "entitlement":
       return [...plans, ...products, ...access.map((slug) => `access:${slug}`)];
+    case "relay":
+      return [...relays];
     case "mapped":
       return mappedNames(root).map(({ name }) => name);
     case "field": {

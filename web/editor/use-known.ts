@@ -16,6 +16,7 @@ export function useKnown(place: Place): Omit<Known, "root"> | null {
   const products = useNames<{ name: string }>(place, "products");
   const plans = useNames<{ name: string }>(place, "plans");
   const access = useNames<{ slug: string }>(place, "access");
+  const relays = useNames<{ name: string }>(place, "relays");
   return useMemo(() => {
     if (schema === undefined) return null;
     const catalog = {
@@ -23,9 +24,10 @@ export function useKnown(place: Place): Omit<Known, "root"> | null {
       products: (products ?? []).map(({ name }) => name),
       plans: (plans ?? []).map(({ name }) => name),
       access: (access ?? []).map(({ slug }) => slug),
+      relays: (relays ?? []).map(({ name }) => name),
     };
     return { schema, catalog };
-  }, [schema, collections, products, plans, access]);
+  }, [schema, collections, products, plans, access, relays]);
 }
 
 function useNames<Item>(place: Place, what: string): readonly Item[] | undefined {

@@ -132,6 +132,7 @@ const shape = Type.Object(
           space: Type.Optional(
             Type.String({
               pattern: RELAY_NAME.source,
+              names: "relay",
               description:
                 "The receiver relay that shares its customer ids with this one. Absent: this relay, or the one that it follows.",
               expects: 'the name of a receiver relay of the environment, such as "stripe"',

@@ -27,6 +27,7 @@ export const followedReceiver: Scheme<FollowedReceiverFields> = {
         pattern: RELAY_NAME.source,
         description: "The name of the receiver relay whose verified requests this relay gets.",
         expects: 'the name of a receiver relay of the environment, such as "stripe"',
+        names: "relay",
       }),
     },
     { additionalProperties: false },

@@ -18,7 +18,7 @@ import { TemplateInput } from "./template-field.ts";
 const KINDS = {
   text: "Text",
   number: "Number",
-  flag: "Yes or no",
+  flag: "Yes/no",
   nothing: "Nothing",
   group: "Group",
   list: "List",
