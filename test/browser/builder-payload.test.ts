@@ -31,6 +31,8 @@ async function triggerIs(wanted: Record<string, unknown>): Promise<void> {
 }
 
 beforeAll(async () => {
+  // A button fades for 120 ms, and the check of the contrast would measure a color in between.
+  await page.emulateMedia({ reducedMotion: "reduce" });
   const trigger = { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id" } };
   const actions = [{ type: "call_url", url: "https://example.com/x" }];
   const secret = (await api("POST", "/relays", { definition: { name: "orders", trigger, actions } })).body.receiverSecret;
@@ -39,6 +41,7 @@ beforeAll(async () => {
 
 test("the newest event is in view as a tree with exact numbers and the names of the map", async () => {
   await page.goto(at("relays/orders?tab=definition"));
+  await page.getByRole("group", { name: "Editors" }).getByRole("button", { name: "JSON only" }).click();
   await row('id: "one" mapped as event_id').waitFor();
   await row("number: 123456789012345678901").waitFor();
   await row("lines: [2 items]").waitFor();
@@ -100,7 +103,6 @@ test("the person and the provider’s customer come from a value, and a person h
 });
 
 test("a value of a list gets a name, and the page says that its path is fixed", async () => {
-  await row(/^1: \{1 field\}/).click();
   await row('sku: "b"').click();
   await page.getByText("This path always reads item 2 of data.lines. A request with another order gives another value.").waitFor();
   await use("Use under a name…").click();

@@ -30,10 +30,20 @@ async function caretBehind(words: string): Promise<void> {
   for (const _ of before) await page.keyboard.press("ArrowRight");
 }
 
-test("completion offers the action's fields, the catalog's names, and a template's paths", async () => {
-  await api("POST", "/collections", { name: "orders", kind: "shared", fields: { number: { type: "text" } } });
+test("a person who wants only the JSON chooses so once", async () => {
   expect((await api("POST", "/relays", { definition: sold(1) })).status).toBe(201);
   await page.goto(at("relays/sold?tab=definition"));
+  const choice = page.getByRole("group", { name: "Editors" });
+  await page.getByRole("region", { name: "Form" }).waitFor();
+  await choice.getByRole("button", { name: "JSON only" }).click();
+  await page.getByRole("region", { name: "Form" }).waitFor({ state: "detached" });
+  await page.reload();
+  await page.getByRole("region", { name: "JSON" }).waitFor();
+  expect(await choice.getByRole("button", { name: "JSON only" }).getAttribute("aria-pressed")).toBe("true");
+});
+
+test("completion offers the action's fields, the catalog's names, and a template's paths", async () => {
+  await api("POST", "/collections", { name: "orders", kind: "shared", fields: { number: { type: "text" } } });
   await page.locator(".editor-state", { hasText: "Valid" }).waitFor();
   await writeEditor(
     page,
@@ -184,7 +194,7 @@ test.each(windows)("in %s nothing visible moves when the editor loads", async (_
   await page.locator(".editor textarea").waitFor({ state: "detached" });
   expect(await place()).toEqual(before);
   await page.unrouteAll();
-  await page.getByRole("button", { name: "Other templates…" }).click();
+  await page.getByRole("button", { name: "Other starting points…" }).click();
 });
 
 test("without the editor a plain text field works, and unchecked text is never called valid", async () => {

@@ -187,10 +187,10 @@ test("the store templates are offered, with the remaining steps", async () => {
   await preview.getByText('"RENEWAL"').waitFor();
   await preview.getByText("Use a service that sends plain JSON").waitFor();
   await preview.getByRole("button", { name: "Use this template" }).click();
-  await page.getByLabel("Name").fill("my-store");
+  await page.getByRole("textbox", { name: "Name", exact: true }).fill("my-store");
   await editorOf(page).getByText('"my-store"').waitFor();
   // Another template never discards the user's text, because the text returns.
-  await page.getByRole("button", { name: "Other templates…" }).click();
+  await page.getByRole("button", { name: "Other starting points…" }).click();
   await page.getByRole("button", { name: "Schedule" }).click();
   await page.getByRole("button", { name: "Use this template" }).click();
   await editorOf(page).getByText('"weekly-report"').waitFor();

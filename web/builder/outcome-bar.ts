@@ -65,7 +65,7 @@ export function OutcomeBar({
     <div class="outcome-line">
       <p class="outcome-facts" role="status">${
         problem !== null
-          ? html`<span class="outcome-fact fact-wait"><${Icon} name="attention" size=${13} />Not a definition yet</span><span class="outcome-why">${problem}</span>`
+          ? html`<span class="outcome-fact fact-wait"><${Icon} name="attention" size=${13} />Not a definition yet</span><span class="outcome-why"><${Sentence} text=${problem} /></span>`
           : explanation === null
             ? html`<span class="quiet">Relay checks what this relay would do…</span>`
             : html`<span class="outcome-all ${isDim ? "outcome-old" : ""}">${factsOf(explanation).map(
@@ -108,12 +108,16 @@ function factOf(step: Step): Fact | null {
       return isObject(detail) && typeof detail.email === "string" ? say(detail.email) : null;
     case "action": {
       if (!isObject(detail)) return null;
-      const change = changesOf(detail)[0];
-      return say(`${sayActionType(String(detail.type))}${change === undefined ? "" : `: ${change}`}`);
+      const more = codeOf(detail) ?? changesOf(detail)[0];
+      return say(`${sayActionType(String(detail.type))}${more === undefined ? "" : `: ${more}`}`);
     }
     default:
       return null;
   }
+}
+
+function codeOf({ result }: { [name: string]: Json }): string | undefined {
+  return isObject(result) && typeof result.code === "string" ? result.code : undefined;
 }
 
 /** Lists what an action would change, such as "balance 10 → 15". */

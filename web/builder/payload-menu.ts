@@ -43,8 +43,8 @@ export function PayloadMenu({
   const inserted = target === null ? null : target.kind === "path" ? path : uses.template;
   if (target !== null && inserted !== null && obstacle === null) {
     const run = (): void => {
+      onClose(true);
       target.insert(target.kind === "path" ? inserted : `{{${inserted}}}`);
-      onClose();
     };
     items.push({ label: `Insert into ${target.label}`, run });
   }

@@ -2,7 +2,7 @@
 import { ExactNumber, isObject, type Json } from "../base/exact-json.ts";
 import type { Step } from "../editor/json-tree.ts";
 
-const OPEN_DEPTH = 3;
+const OPEN_DEPTH = 5;
 const SHOWN_ITEMS = 50;
 /** The most rows of a tree. */
 const MAX_ROWS = 2_000;

@@ -157,7 +157,7 @@ function conditionOf(
 }
 
 /** Removes a condition, and the object of conditions with its last one. */
-function dropCondition(text: string, name: string, field: "when" | "where" = "when"): string {
+export function dropCondition(text: string, name: string, field: "when" | "where" = "when"): string {
   const members = nodeAt(readTree(text), ["trigger", field])?.members ?? [];
   const isLast = members.every((one) => one.name === name);
   return removeAt(text, isLast ? ["trigger", field] : ["trigger", field, name]);
@@ -177,7 +177,7 @@ function mapTo(text: string, name: string, path: string): string {
 }
 
 /** Removes a name from the map, with the condition and the customer that read it. */
-function unmap(text: string, name: string): string {
+export function unmap(text: string, name: string): string {
   const root = readTree(text);
   let next = text;
   if (nodeAt(root, ["trigger", "when", name]) !== null) next = dropCondition(next, name);

@@ -56,7 +56,7 @@ function eventsPath(place: Place, relay: string): string {
 }
 
 /** Returns the request of a stored event; null if its payload is removed or truncated. Relay stores no headers. */
-async function loadEvent(place: Place, id: string): Promise<SeenRequest | null> {
+export async function loadEvent(place: Place, id: string): Promise<SeenRequest | null> {
   const { event } = await call<{ event: Event }>("GET", apiPath(place, "events", id));
   const { payload, truncated } = event;
   if (truncated || !isObject(payload) || payload.event === undefined) return null;

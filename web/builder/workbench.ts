@@ -1,5 +1,5 @@
 /**
- * Workbench of a definition: the JSON, the request in view and the expected outcome. Each is a view of one text. Wide windows show
+ * Workbench of a definition: the form, the JSON, the request in view and the expected outcome. Each is a view of one text. Wide windows show
  * them side by side, and narrow ones show one at a time. The outcome stays at the lower edge.
  */
 import { useMemo, useState } from "preact/hooks";
@@ -11,6 +11,8 @@ import { DefinitionEditor } from "../editor/definition-editor.ts";
 import { readTree } from "../editor/json-tree.ts";
 import { useDefinitionCheck } from "../editor/use-definition-check.ts";
 import css from "./builder.css" with { type: "text" };
+import { DefinitionForm } from "./form/definition-form.ts";
+import type { InsertTarget } from "./insert-target.ts";
 import { OutcomeBar } from "./outcome-bar.ts";
 import { triggerOf } from "./payload-use.ts";
 import { PayloadView } from "./payload-view.ts";
@@ -19,12 +21,18 @@ import type { SeenRequest } from "./seen-request.ts";
 import { useStyle } from "./style.ts";
 import { type ChangedRecord, useChangedRecord } from "./use-changed-record.ts";
 import { type ExplainInput, useOutcome } from "./use-outcome.ts";
+import { type BuilderView, keepView, recallView } from "./view-choice.ts";
 
 const TWO_COLUMNS_PX = 1_000;
+const THREE_COLUMNS_PX = 1_600;
 
-type Panel = "json" | "request";
+type Panel = "form" | "json" | "request";
 
-const WORDS: Readonly<Record<Panel, string>> = { json: "JSON", request: "Request" };
+const WORDS: Readonly<Record<Panel, string>> = { form: "Form", json: "JSON", request: "Request" };
+const VIEWS: readonly (readonly [BuilderView, string])[] = [
+  ["both", "Form and JSON"],
+  ["json", "JSON only"],
+];
 
 export function Workbench({
   place,
@@ -64,8 +72,14 @@ export function Workbench({
   useStyle(css);
   const check = useDefinitionCheck(place, text, refused);
   const seen = useSeenRequest(place, seenKey, relay);
-  const isWide = useWide(TWO_COLUMNS_PX);
-  const [panel, setPanel] = useState<Panel>("json");
+  const hasTwo = useWide(TWO_COLUMNS_PX);
+  const hasThree = useWide(THREE_COLUMNS_PX);
+  const [view, setView] = useState(recallView);
+  const [chosen, setPanel] = useState<Panel | null>(
+    relay === null && seen.request !== null ? "request" : null,
+  );
+  const [jump, setJump] = useState<{ from: number; to: number } | null>(null);
+  const [target, setTarget] = useState<InsertTarget | null>(null);
   const [stop] = check.placed.filter(({ severity }) => severity === "error");
   const root = useMemo(() => readTree(text), [text]);
   const changed = useChangedRecord(place, root, check.checked.recentChanges);
@@ -77,23 +91,59 @@ export function Workbench({
     relay: isChanged ? relay : null,
     problem: check.isJson ? null : (stop?.message ?? null),
   });
-  const panels: readonly Panel[] = ["json", "request"];
-  const isShown = (one: Panel): boolean => isWide || one === panel;
+  const columns = columnsOf(view, hasTwo, hasThree);
+  const free = columns.find((column) => column.length > 1) ?? [];
+  const panel = free.find((one) => one === chosen) ?? free[0];
+  const isShown = (one: Panel): boolean =>
+    columns.some((column) => column.includes(one)) && (!free.includes(one) || one === panel);
+  const chooseView = (next: BuilderView): void => {
+    keepView(next);
+    setView(next);
+    if (next === "json") setTarget(null);
+  };
+  // A field in a hidden view must be visible before it can have the focus.
+  const insertTarget: InsertTarget | null =
+    target === null || !free.includes("form")
+      ? target
+      : {
+          ...target,
+          insert: (words) => {
+            setPanel("form");
+            requestAnimationFrame(() => target.insert(words));
+          },
+        };
+  const showJson = (range: { from: number; to: number }): void => {
+    setPanel("json");
+    setJump({ ...range });
+  };
   return html`<div class="workbench">
-    ${
-      !isWide &&
-      html`<div class="workbench-head"><${PanelChoice} panels=${panels} chosen=${panel} onChoose=${setPanel} /></div>`
-    }
-    <div class="workbench-columns ${isWide ? "columns-2" : ""}">
-      <section class="workbench-json" aria-label="JSON" hidden=${!isShown("json")}>
-        <${DefinitionEditor} text=${text} onText=${onText} check=${check} warned=${warned} onSave=${onSave} /></section>
-      <section class="workbench-request" aria-label="Request in view" hidden=${!isShown("request")}>
+    <div class="workbench-head">
+      <div class="tree-or-raw" role="group" aria-label="Editors">${VIEWS.map(([one, words]) => html`<button key=${one} type="button" aria-pressed=${String(one === view)} onClick=${() => chooseView(one)}>${words}</button>`)}</div>
+      ${free.length > 0 && html`<div class="tree-or-raw workbench-panels" role="group" aria-label="View">${free.map((one) => html`<button key=${one} type="button" aria-pressed=${String(one === panel)} onClick=${() => setPanel(one)}>${WORDS[one]}</button>`)}</div>`}
+    </div>
+    <div class="workbench-columns columns-${columns.length} with-${view}">
+      ${
+        view === "both" &&
+        html`<section key="form" class="workbench-form" aria-label="Form" hidden=${!isShown("form")}>
+        <${DefinitionForm} place=${place} text=${text} onText=${onText} known=${check.known} placed=${check.placed} outcome=${outcome.explanation}
+          checked=${check.checked} onTarget=${setTarget} onShowJson=${showJson} /></section>`
+      }
+      <section key="json" class="workbench-json" aria-label="JSON" hidden=${!isShown("json")}>
+        <${DefinitionEditor} text=${text} onText=${onText} check=${check} warned=${warned} jump=${jump} onSave=${onSave} /></section>
+      <section key="request" class="workbench-request" aria-label="Request in view" hidden=${!isShown("request")}>
         <${PayloadView} place=${place} text=${text} onText=${onText} relay=${relay} seen=${seen} explanation=${outcome.explanation} known=${check.known}
-          changed=${changed} nextTick=${check.checked.nextTicks?.[0]} target=${null} /></section>
+          changed=${changed} nextTick=${check.checked.nextTicks?.[0]} target=${insertTarget} /></section>
     </div>
     ${children}
     <${OutcomeBar} place=${place} outcome=${outcome}>${actions}<//>
   </div>`;
+}
+
+/** Returns the columns from the left. A column with several views shows one of them. */
+function columnsOf(view: BuilderView, hasTwo: boolean, hasThree: boolean): readonly (readonly Panel[])[] {
+  if (view === "json") return hasTwo ? [["json"], ["request"]] : [["json", "request"]];
+  if (hasThree) return [["form"], ["json"], ["request"]];
+  return hasTwo ? [["form"], ["json", "request"]] : [["form", "json", "request"]];
 }
 
 /** Returns what the service explains with the definition. Nothing: it makes an example. */
@@ -120,20 +170,4 @@ function inputOf(
     ...(headers === null ? {} : { headers }),
     ...(search === "" ? {} : { search }),
   };
-}
-
-/** Buttons that choose the visible view, where only one fits. */
-function PanelChoice({
-  panels,
-  chosen,
-  onChoose,
-}: {
-  panels: readonly Panel[];
-  chosen: Panel;
-  onChoose: (panel: Panel) => void;
-}): View {
-  return html`<div class="tree-or-raw" role="group" aria-label="View">${panels.map(
-    (one) =>
-      html`<button key=${one} type="button" aria-pressed=${String(one === chosen)} onClick=${() => onChoose(one)}>${WORDS[one]}</button>`,
-  )}</div>`;
 }

@@ -2,7 +2,7 @@
  * Page that makes a relay: the user chooses a template, names it and edits it. The new secrets are shown once, before
  * anything else. The text is stored as a draft, and replacing it by a template can be undone.
  */
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Problem } from "../../src/base/refusal.ts";
 import type { SenderView } from "../../src/rules/senders/sender-view.ts";
 import type { SavedRelay } from "../base/answer.ts";
@@ -13,6 +13,9 @@ import type { PageProps } from "../base/page.ts";
 import { apiPath, pagePath } from "../base/place.ts";
 import { setQuery } from "../base/route.ts";
 import { useLoad } from "../base/use-load.ts";
+import { keepSeen, recallSeen, type SeenRequest } from "../builder/seen-request.ts";
+import { Found } from "../builder/start/found.ts";
+import { readStartWay, type StartWay } from "../builder/start/request-start.ts";
 import { Workbench } from "../builder/workbench.ts";
 import { Notice } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
@@ -21,7 +24,6 @@ import { Ago } from "../component/time.ts";
 import { tellDone } from "../component/toast.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
-import { childOf, type JsonNode, readTree } from "../editor/json-tree.ts";
 import { KitMade, type MadeKit } from "./kit-choice.ts";
 import { RelayMade } from "./relay-created.ts";
 import { senderPath } from "./sender-choice.ts";
@@ -29,6 +31,8 @@ import { MadeFromSender, SecretHint } from "./sender-hint.ts";
 import { TemplateChoice, useTemplates } from "./template-choice.ts";
 
 const NONE: readonly Problem[] = [];
+/** Removes every starting point from the address. */
+const NOWHERE = { from: "", sender: "", sell: "", start: "" } as const;
 
 export function NewRelayPage({ place, query }: PageProps): View {
   const templates = useTemplates();
@@ -47,16 +51,21 @@ export function NewRelayPage({ place, query }: PageProps): View {
   // Local development generates every secret.
   const isIssued = known?.secret.from === "sender" && place.environment !== "local";
   const text = draft?.text ?? "";
+  const step = query.get("step");
+  const request = useMemo(() => (step === "found" ? recallSeen(draftKey) : null), [step, draftKey]);
 
   const write = (next: string): void => {
     keep(next === "" ? null : { text: next, version: 0 });
     setProblems(NONE);
     setError(null);
   };
-  const take = (next: string): void => {
+  /** Starts with a text. A request in view belongs to the start that it came with. */
+  const take = (next: string, isFromRequest = false): void => {
     const before = draft?.text;
+    if (!isFromRequest) keepSeen(draftKey, null);
     write(next);
-    setQuery({ step: "write", sell: "" });
+    setQuery({ sell: "", start: "", step: "write" });
+    scrollTo(0, 0);
     if (before !== undefined && before !== next)
       tellDone("The template replaced your text.", async () => write(before));
   };
@@ -86,21 +95,24 @@ export function NewRelayPage({ place, query }: PageProps): View {
     return html`<${RelayMade} place=${place} saved=${saved} steps=${template?.steps ?? []} />`;
   const head = html`<${PageHead} title="New relay" back="Relays" backTo=${pagePath(place, "relays")} />`;
   const kit = query.get("sell") ?? "";
-  if (draft === null || kit !== "" || query.get("step") === "template")
+  const start = readStartWay(query.get("start") ?? "");
+  if (request !== null)
+    return html`<${PageHead} title="What Relay found" back="New relay" backTo=${pagePath(place, "relays", "new")} />
+      <${Found} place=${place} request=${request} secret=${secret} onSecret=${setSecret} onBuild=${(next: string) => take(next, true)} onBack=${() => setQuery({ step: "template" })} />`;
+  if (draft === null || kit !== "" || start !== null || step === "template")
     return html`${head}
-      ${draft !== null && html`<${Notice} kind="info">You have an unsaved draft <${Ago} at=${draft.at} />. <button type="button" class="link" onClick=${() => setQuery({ step: "write", sell: "" })}>Continue the draft</button><//>`}
-      <${TemplateChoice} place=${place} templates=${templates} chosen=${template} sender=${sender} kit=${kit} onTake=${take}
-        onChoose=${(name: string) => setQuery({ from: name, sender: "", sell: "" })} onChooseSender=${(name: string) => setQuery({ sender: name, from: "", sell: "" })}
-        onChooseKit=${(name: string) => setQuery({ sell: name, from: "", sender: "" })} onMadeKit=${setMadeKit} />`;
-  const root = readTree(text);
+      ${draft !== null && html`<${Notice} kind="info">You have an unsaved draft <${Ago} at=${draft.at} />. <button type="button" class="link" onClick=${() => setQuery({ ...NOWHERE, step: "write" })}>Continue the draft</button><//>`}
+      <${TemplateChoice} place=${place} templates=${templates} chosen=${template} sender=${sender} kit=${kit} start=${start} query=${query} onTake=${(next: string) => take(next)}
+        onChoose=${(name: string) => setQuery({ ...NOWHERE, from: name })} onChooseSender=${(name: string) => setQuery({ ...NOWHERE, sender: name })}
+        onChooseKit=${(name: string) => setQuery({ ...NOWHERE, sell: name })} onChooseStart=${(way: StartWay) => setQuery({ ...NOWHERE, start: way })} onMadeKit=${setMadeKit}
+        onRequest=${(chosen: SeenRequest) => {
+          keepSeen(draftKey, chosen);
+          setQuery({ ...NOWHERE, capture: "", step: "found" });
+        }} />`;
   return html`${head}
     <div class="stack">
       ${isFound && html`<${Notice} kind="info">This is your draft from <${Ago} at=${draft.at} />, saved in this browser. <button type="button" class="link" onClick=${() => throwAway()}>Discard draft</button><//>`}
-      <div class="new-relay-name"><label class="field"><span>Name</span>
-        <input class="mono" value=${nameIn(root)} disabled=${root?.kind !== "object"} spellcheck=${false} autocomplete="off" maxlength="63"
-          onInput=${(event: InputEvent) => write(putName(text, (event.target as HTMLInputElement).value))} />
-        <small>The last part of the receiver URL and the name of its file: lowercase letters, digits and hyphens. You cannot change it later.</small></label>
-        <button type="button" onClick=${() => setQuery({ step: "template" })}>Other templates…</button></div>
+      <p><button type="button" onClick=${() => setQuery({ step: "template" })}>Other starting points…</button></p>
       ${
         template !== undefined &&
         template.steps.length > 0 &&
@@ -131,20 +143,4 @@ export function NewRelayPage({ place, query }: PageProps): View {
     setQuery({ step: "" });
     tellDone("Draft discarded.", async () => write(before));
   }
-}
-
-function nameIn(root: JsonNode | null): string {
-  const name = root === null ? null : childOf(root, "name");
-  return name?.kind === "text" ? name.value : "";
-}
-
-/** Replaces the name in the text, or adds it as the first field. */
-function putName(text: string, name: string): string {
-  const root = readTree(text);
-  if (root?.kind !== "object") return text;
-  const written = childOf(root, "name");
-  const quoted = JSON.stringify(name);
-  if (written !== null) return text.slice(0, written.from) + quoted + text.slice(written.to);
-  const comma = root.members.length === 0 ? "\n" : ",";
-  return `${text.slice(0, root.from + 1)}\n  "name": ${quoted}${comma}${text.slice(root.from + 1)}`;
 }

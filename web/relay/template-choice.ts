@@ -6,6 +6,8 @@ import { writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import type { Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
+import type { SeenRequest } from "../builder/seen-request.ts";
+import { REQUEST_STARTS, RequestStart, type StartWay } from "../builder/start/request-start.ts";
 import { SearchBox } from "../component/search-box.ts";
 import { Sentence } from "../component/sentence.ts";
 import { KitPreview, type MadeKit, useKits } from "./kit-choice.ts";
@@ -44,11 +46,15 @@ export function TemplateChoice({
   chosen,
   sender,
   kit,
+  start,
+  query,
   onChoose,
   onChooseSender,
   onChooseKit,
+  onChooseStart,
   onMadeKit,
   onTake,
+  onRequest,
 }: {
   place: Place;
   templates: readonly Template[];
@@ -57,10 +63,15 @@ export function TemplateChoice({
   sender: string;
   /** Provider of the kit in the preview; "" for another start. */
   kit: string;
+  /** Start from a request that is in view; null for another start. */
+  start: StartWay | null;
+  query: URLSearchParams;
   onChoose: (name: string) => void;
   onChooseSender: (name: string) => void;
   onChooseKit: (sender: string) => void;
+  onChooseStart: (way: StartWay) => void;
   onMadeKit: (made: MadeKit) => void;
+  onRequest: (request: SeenRequest) => void;
   onTake: (text: string) => void;
 }): View {
   const senders = useSenders();
@@ -68,7 +79,8 @@ export function TemplateChoice({
   const [wanted, setWanted] = useState("");
   const isWanted = ({ title, summary }: Pick<SenderLine, "title" | "summary">): boolean =>
     `${title} ${summary}`.toLowerCase().includes(wanted.trim().toLowerCase());
-  const shown = sender === "" && kit === "" ? (chosen ?? templates[0]) : undefined;
+  const shown = sender === "" && kit === "" && start === null ? (chosen ?? templates[0]) : undefined;
+  const starts = REQUEST_STARTS.filter(isWanted);
   const offered = templates.filter(isWanted);
   const known = senders.filter(isWanted);
   const selling = kits.filter(({ title }) => isWanted({ title: `Sell with ${title}`, summary: "" }));
@@ -76,6 +88,11 @@ export function TemplateChoice({
     <div class="template-find">
       <${SearchBox} value="" label="Search senders and templates" onValue=${setWanted} />
       <div class="template-list" role="group" aria-label="Start from">
+        ${starts.map(
+          ({ way, title, summary }) =>
+            html`<button key=${`start ${way}`} type="button" class="template" aria-pressed=${start === way} onClick=${() => onChooseStart(way)}>
+            <b>${title}</b><span>${summary}</span></button>`,
+        )}
         ${selling.map(
           ({ sender: provider, title, sellsPlans }) =>
             html`<button key=${`kit ${provider}`} type="button" class="template" aria-pressed=${kit === provider} onClick=${() => onChooseKit(provider)}>
@@ -96,7 +113,7 @@ export function TemplateChoice({
         ${known.length === 0 && senders.length > 0 && html`<p class="quiet">No sender has this name. Start from an empty definition or from a similar sender.</p>`}
       </div>
     </div>
-    ${kit !== "" ? html`<${KitPreview} key=${kit} place=${place} sender=${kit} onMade=${onMadeKit} />` : sender !== "" ? html`<${SenderPreview} key=${sender} name=${sender} onTake=${onTake} />` : shown !== undefined && html`<${Preview} template=${shown} onTake=${onTake} />`}
+    ${start !== null ? html`<${RequestStart} key=${start} place=${place} way=${start} query=${query} onRequest=${onRequest} />` : kit !== "" ? html`<${KitPreview} key=${kit} place=${place} sender=${kit} onMade=${onMadeKit} />` : sender !== "" ? html`<${SenderPreview} key=${sender} name=${sender} onTake=${onTake} />` : shown !== undefined && html`<${Preview} template=${shown} onTake=${onTake} />`}
   </div>`;
 }
 
