@@ -225,8 +225,11 @@ describe("actions", () => {
   });
 
   test("of another kind keep the fields that both kinds have", async () => {
-    await card(1).getByLabel("Action", { exact: true }).selectOption({ label: "Grant access" });
+    const kind = card(1).getByLabel("Action", { exact: true });
+    await kind.focus();
+    await kind.selectOption({ label: "Grant access" });
     await untilText("actions/0", { type: "grant_access", entitlement: "" });
+    expect(await page.evaluate(() => document.activeElement?.tagName)).toBe("SELECT");
     await page.getByRole("button", { name: "Undo" }).click();
     await untilText("actions/0/collection", "orders");
   });

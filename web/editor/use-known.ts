@@ -6,8 +6,8 @@ import { apiPath, type Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import type { Known, Schema } from "./schema.ts";
 
-/** Number of names that are offered, newest first. */
-const MOST = "?limit=100";
+/** Query of a list of names. It loads the newest 100. */
+export const NAMES_QUERY = "?limit=100";
 
 /** Returns null while the schema is loading. */
 export function useKnown(place: Place): Omit<Known, "root"> | null {
@@ -31,5 +31,5 @@ export function useKnown(place: Place): Omit<Known, "root"> | null {
 }
 
 function useNames<Item>(place: Place, what: string): readonly Item[] | undefined {
-  return useLoad<Page<Item>>(apiPath(place, what) + MOST).data?.items;
+  return useLoad<Page<Item>>(apiPath(place, what) + NAMES_QUERY).data?.items;
 }

@@ -122,7 +122,7 @@ function ActionCard({
         <button type="button" class="bare" aria-label="Remove ${name}" title="Remove" onClick=${onRemove}><${Icon} name="trash" /></button></div>
     </div>
     ${part.is === "json" ? html`<${EditedInJson} part=${part} />` : html`<${PartProblems} part=${part} />`}
-    ${part.is === "group" && html`<${GroupFields} key=${kind} part=${part} />`}
+    ${part.is === "group" && html`<${GroupFields} part=${part} />`}
     ${kind === "call_url" && html`<${CallPreview} index=${index} />`}
   </article>`;
 }

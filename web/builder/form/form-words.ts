@@ -4,6 +4,7 @@ const LABELS: Readonly<Record<string, string>> = {
   "trigger.kind": "Starts with",
   "trigger.verify.scheme": "Scheme",
   "trigger.verify": "Verification",
+  "trigger.verify.toleranceSeconds": "Tolerance in seconds",
   "trigger.map": "Values from the payload",
   "trigger.when": "Only when",
   "trigger.where": "Only where",
@@ -17,12 +18,9 @@ const LABELS: Readonly<Record<string, string>> = {
   data: "Fields of the record",
   to: "Address the record to the event's person",
   url: "URL",
-  expiresAt: "Ends after",
+  expiresAt: "Ends",
   ref: "Payment reference",
   kind: "Sender address",
-  header: "Signature header",
-  toleranceSeconds: "Tolerance in seconds",
-  on: "On",
 };
 
 /** Returns the label of a field by its path, such as `trigger.map` or `actions.0.url`. */

@@ -2,10 +2,11 @@
 import { useId, useState } from "preact/hooks";
 import type { Page, RelayItem } from "../../base/answer.ts";
 import { html, type View } from "../../base/html.ts";
-import { apiPath } from "../../base/place.ts";
+import { apiPath, type Place } from "../../base/place.ts";
 import { useLoad } from "../../base/use-load.ts";
 import { type JsonNode, nodeAt } from "../../editor/json-tree.ts";
 import { namesFor } from "../../editor/schema.ts";
+import { NAMES_QUERY } from "../../editor/use-known.ts";
 import { CollectionForm } from "../../records/collection-form.ts";
 import { ItemForm, type Kind } from "../../selling/item-form.ts";
 import { FieldFrame, type FrameProps, typedIn } from "./field-frame.ts";
@@ -26,7 +27,7 @@ function thingsOf(source: string | undefined, name: string): Thing[] {
 }
 
 export function NameField({ part }: { part: InputPart }): View {
-  const { edit, known } = useForm();
+  const { place, edit, known } = useForm();
   const id = useId();
   const [making, setMaking] = useState<Thing | null>(null);
   const { schema, steps, node } = part;
@@ -35,6 +36,7 @@ export function NameField({ part }: { part: InputPart }): View {
   const names = namesFor(known, source, steps.slice(0, -1));
   const isName = new RegExp((schema as { pattern?: string }).pattern ?? "").test(value);
   const things = isName && !names.includes(value) ? thingsOf(source, value) : [];
+  const isAbsent = useLists(place).every((list) => list?.next === null);
   return html`<${FieldFrame} part=${part}>${(frame: FrameProps) =>
     html`<input ...${frame} class="mono" list="${id}-names" value=${value} autocomplete="off" spellcheck=${false}
         onInput=${(event: InputEvent) => {
@@ -43,6 +45,7 @@ export function NameField({ part }: { part: InputPart }): View {
         }} />
       <datalist id="${id}-names">${names.map((name) => html`<option key=${name} value=${name}></option>`)}</datalist>
       ${
+        isAbsent &&
         things.length > 0 &&
         html`<p class="form-create"><span>This environment does not have ${value}.</span>${things.map(
           (thing) =>
@@ -50,6 +53,12 @@ export function NameField({ part }: { part: InputPart }): View {
         )}</p>`
       }
       ${making !== null && html`<${CreateDialog} thing=${making} name=${value.replace(ACCESS, "")} part=${part} onClose=${() => setMaking(null)} />`}`}<//>`;
+}
+
+/** Loads the lists of names. Only a complete list shows that a name is absent. */
+function useLists(place: Place): (Page<unknown> | undefined)[] {
+  const list = (what: string) => useLoad<Page<unknown>>(apiPath(place, what) + NAMES_QUERY).data;
+  return [list("collections"), list("products"), list("plans"), list("access")];
 }
 
 const KINDS: Readonly<Record<Exclude<Thing, "collection">, Kind>> = {
