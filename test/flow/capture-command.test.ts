@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
 import { runCommand } from "../kit/cli-world.ts";
+import { startRunningService } from "../kit/running-service.ts";
 
 const SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
 const BODY = '{"id":"evt_7","type":"order.paid","data":{"email":"ada@example.com"}}';
@@ -75,6 +76,15 @@ test("it ends by itself when the capture is full or deleted", async () => {
   expect([full.code, full.told]).toEqual([0, expect.stringContaining("The capture is full")]);
   const gone = await capture([], { post: () => api.store.write("app", (tx) => tx.run("DELETE FROM request_capture")), until: "nothing" });
   expect([gone.code, gone.told]).toEqual([0, expect.stringContaining("The capture is over.")]);
+});
+
+test("on a data directory without a server it is refused, and makes no capture", async () => {
+  // The note of a running server is written by relay serve, and not by a service in this process.
+  await using running = await startRunningService();
+  const line = ["capture", "--data-dir", running.dataDir, "--app", "app_test", "--environment", "development"];
+  const { code, told } = await runCommand(line, { cwd, env: running.commandEnv });
+  expect([code, told]).toEqual([1, expect.stringContaining("No service runs on")]);
+  expect(await running.rows("SELECT id FROM request_capture")).toEqual([]);
 });
 
 /** Texts that a person can paste, and what the command prints of them. */

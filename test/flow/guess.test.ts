@@ -299,6 +299,36 @@ const BODIES: readonly (readonly [what: string, body: string, found: Partial<Ret
   ["only numbers", "[1,2,3]", {}],
 ];
 
+test.each([
+  ["a hash that Relay does not check", { "X-Acme-Signature": createHmac("md5", SECRET).update(ORDER).digest("hex") }, "a signature in another form"],
+  ["a signature with RSA", { "X-Acme-Signature": Buffer.alloc(256, 7).toString("base64") }, "a signature in another form"],
+  ["a token that changes with each request", { Authorization: "Bearer eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.abc" }, "a JSON Web Token"],
+])("%s is named as such, and no recipe is guessed", async (_what, headers, why) => {
+  const { verify } = await guess({ body: ORDER, headers });
+  expect([verify.value, verify.why]).toEqual([{ scheme: "shared_token" }, expect.stringContaining(why)]);
+});
+
+/** Bodies that a stranger can send to a capture. */
+const ODD: readonly (readonly [what: string, body: string])[] = [
+  ["names that no path can read", '{"a.b":{"email":"a@b.example"},"{{x}}":{"id":"evt_1"}," type":"a.b","__proto__":{"type":"x.y"}}'],
+  ["deep lists", `${"[".repeat(400)}1${"]".repeat(400)}`],
+  ["a list that is too deep", `${"[".repeat(5_000)}1${"]".repeat(5_000)}`],
+  ["many values", `{${Array.from({ length: 5_000 }, (_, at) => `"user${at}":{"email":"a${at}@b.example"}`).join()}}`],
+  ["values of odd types", '{"type":null,"id":{},"event":[],"email":1e999,"customer":true,"data":"x"}'],
+  ["long values", `{"type":"${"a".repeat(5_000)}","id":"${"b".repeat(5_000)}","email":"${"c".repeat(5_000)}@b.example","data":{}}`],
+  ["markup and invisible characters", '{"type":"<script>.\u202e","id":"\u0007evt","email":"<a@b.example>","data":{}}'],
+  ["numbers with many digits", '{"id":9007199254740993123,"type":"a.b","data":{}}'],
+];
+test.each(ODD)("a body with %s gives a definition that can be saved", async (_what, body) => {
+  const headers = { "X-Acme-Signature": hmac(body), "User-Agent": '"><b>' };
+  for (const contentType of ["application/json", "application/x-www-form-urlencoded", "text/xml"]) {
+    const found = await guess({ body, headers, contentType, secret: SECRET });
+    expect([problemsOf(found), found.verify.verified]).toEqual([[], true]);
+    for (const { value } of [found.eventType, found.person, found.customer].filter((one) => one !== null))
+      expect(value.length).toBeLessThanOrEqual(200);
+  }
+});
+
 test("a pasted body of an unknown sender asks for its headers", async () => {
   const { sender, verify } = await guess({ body: ORDER, secret: SECRET });
   expect([sender, verify.verified, verify.why]).toEqual([null, null, expect.stringContaining("Give the headers too")]);

@@ -33,6 +33,7 @@ const OTHER_NAMES = new Set([
   "sec-websocket-key",
 ]);
 const TOKEN_PARAMETER = /^(token|secret|key|api_?key|auth|password|access_token|webhook_token)$/i;
+const JSON_WEB_TOKEN = /^(Bearer )?eyJ[\w-]+\.[\w-]+\.[\w-]*$/;
 /** A recipe can name a header of at most 100 characters, and a query parameter of these characters. */
 const HEADER = /^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 const PARAMETER = /^[A-Za-z0-9._~-]{1,100}$/;
@@ -163,8 +164,18 @@ function isBare({ search }: ReceivedRequest, headers: HeaderList): boolean {
 }
 
 function guessToken(call: ReceivedRequest, headers: HeaderList): RecipeGuess {
-  const found =
-    headers.find(([name]) => TOKEN_NAME.test(name)) ?? headers.find(([name]) => SIGNATURE_NAME.test(name));
+  const found = headers.find(([name]) => TOKEN_NAME.test(name));
+  const odd = headers.find(
+    ([name, value]) => JSON_WEB_TOKEN.test(value) || (found === undefined && SIGNATURE_NAME.test(name)),
+  );
+  if (odd !== undefined) {
+    const [header, value] = odd;
+    const form = JSON_WEB_TOKEN.test(value) ? "a JSON Web Token" : "a signature in another form";
+    return {
+      verify: { scheme: "shared_token" },
+      why: `The header ${header} has ${form}. Relay checks HMAC with SHA-1, SHA-256 or SHA-512, Ed25519, and ECDSA on P-256: let the sender use one of them, or a token in the header x-webhook-token.`,
+    };
+  }
   if (found !== undefined) {
     const [header] = found;
     return {

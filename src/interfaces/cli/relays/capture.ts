@@ -6,9 +6,10 @@ import type { CaptureView } from "../../../engine/receiver/request-capture.ts";
 import type { Api } from "../api/api.ts";
 import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
-import type { Command, Input } from "../command.ts";
-import { JSON_OUTPUT } from "../data-directory.ts";
+import { type Command, CommandFailure, type Input } from "../command.ts";
+import { JSON_OUTPUT, readRunningUrl } from "../data-directory.ts";
 import type { World } from "../io.ts";
+import { readDataDir } from "../service-option.ts";
 import { guessRequest, readSecret, SECRET_STDIN, writeGuess } from "./guess.ts";
 
 /** The time between reads. A command reads a data directory more often than it asks a server. */
@@ -25,6 +26,7 @@ export const capture: Command = {
   async run(input, world) {
     const secret = await readSecret(input, world);
     await withApi("write", input, world, async (api) => {
+      if (api.isLocal) requireRunning(readDataDir(input, world));
       const opened = (await api.request<{ capture: CaptureView }>("POST", "/captures", {})).capture;
       try {
         await printRequests(api, input, world, { opened, secret });
@@ -34,6 +36,15 @@ export const capture: Command = {
     });
   },
 };
+
+/** Throws if no service on the data directory could receive a request. */
+function requireRunning(dataDir: string): void {
+  if (readRunningUrl(dataDir) !== null) return;
+  throw new CommandFailure(
+    "service_not_running",
+    `No service runs on ${dataDir}, so no request can arrive: start it with relay dev or relay serve, then capture again.`,
+  );
+}
 
 async function printRequests(
   api: Api,
