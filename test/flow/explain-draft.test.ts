@@ -1,7 +1,9 @@
 /** Tests the explanation of a definition that is not saved: it takes the secrets and the source of a save, and changes nothing. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall, writeOrder } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
 import { readWholeDatabase } from "../kit/whole-database.ts";
 
 const OTHER_SECRET = "Yh3cWq0pZsT7nLxKd5vRb8mGjE2aFuNi";
@@ -58,6 +60,16 @@ async function explain(definition: unknown, asked: object = {}, place: Place = "
   return { status, body };
 }
 
+const SIGNS_URL = hmac({ signatureKey: "v1", separator: ",", timestampKey: "t", signedPayload: "{timestamp}.{url}.{body}" });
+/** A request that arrived at another URL an hour before the test begins. */
+const EARLIER = makeEarlier();
+function makeEarlier() {
+  const [url, atMs, body] = ["https://relay.example.test/hooks/other", START_MS - 3_600_000, JSON.stringify(EVENT)];
+  const seconds = atMs / 1_000;
+  const digest = createHmac("sha256", OTHER_SECRET).update(`${seconds}.${url}.${body}`).digest("hex");
+  return { body, headers: { "x-signature": `t=${seconds},v1=${digest}` }, url, receivedAt: new Date(atMs).toISOString() };
+}
+
 interface Row {
   rule: string;
   definition: unknown;
@@ -107,6 +119,21 @@ const ROWS: Row[] = [
     would: "run",
     steps: ["signature ok", "action ok"],
     says: /^It verifies\.$/m,
+  },
+  {
+    rule: "a request that arrived earlier at another URL is checked with its time and its URL",
+    definition: draft({ verify: SIGNS_URL }),
+    asked: { ...EARLIER, secret: OTHER_SECRET },
+    would: "run",
+    steps: ["signature ok", "action ok"],
+    says: /^It verifies\.$/m,
+  },
+  {
+    rule: "the same request is too old for now",
+    definition: draft({ verify: SIGNS_URL }),
+    asked: { ...EARLIER, receivedAt: undefined, secret: OTHER_SECRET },
+    would: "refuse",
+    steps: ["signature stops"],
   },
   {
     rule: "given headers of another secret are refused, with the later steps not reached",
@@ -303,6 +330,12 @@ const REFUSED: { rule: string; definition: unknown; asked?: object; answer: obje
     answer: { status: 400, body: { code: "invalid_input", message: expect.stringContaining("takes no secret") } },
   },
   { rule: "an unknown event is refused", definition: draft(), asked: { event: "evt_none" }, answer: { status: 404, body: { code: "not_found" } } },
+  {
+    rule: "a time that is none is refused",
+    definition: draft(),
+    asked: { ...EARLIER, receivedAt: "yesterday" },
+    answer: { status: 400, body: { code: "invalid_input", message: expect.stringContaining("receivedAt is not valid") } },
+  },
   { rule: "an unknown field is refused", definition: draft(), asked: { bdy: "" }, answer: { status: 400, body: { code: "invalid_input" } } },
 ];
 

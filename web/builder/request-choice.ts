@@ -10,10 +10,11 @@ import { sayWhen, useNow } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { tellFailed } from "../component/toast.ts";
-import { readPastedCall } from "../relay/pasted-request.ts";
-import { keepSeen, recallSeen, type SeenRequest } from "./seen-request.ts";
+import { keepSeen, recallSeen, type SeenRequest, seenOfPaste } from "./seen-request.ts";
 
 const SHOWN_EVENTS = 5;
+/** Parts of a request whose sender's headers are not known. */
+const UNSIGNED = { headers: null, search: "", url: null, receivedAt: null } as const;
 const EXAMPLE = "example";
 const KEPT = "kept";
 
@@ -61,7 +62,7 @@ export async function loadEvent(place: Place, id: string): Promise<SeenRequest |
   const { payload, truncated } = event;
   if (truncated || !isObject(payload) || payload.event === undefined) return null;
   const body = writeExact(payload.event, 2);
-  return { body, contentType: "application/json", headers: null, search: "", from: `event ${id}` };
+  return { ...UNSIGNED, body, contentType: "application/json", from: `event ${id}` };
 }
 
 export function RequestChoice({
@@ -90,13 +91,7 @@ export function RequestChoice({
     if (kind === "case") {
       const kept = cases.find(({ name }) => name === id);
       if (kept !== undefined)
-        choose(next, {
-          body: kept.body,
-          contentType: kept.contentType,
-          headers: null,
-          search: "",
-          from: `case ${id}`,
-        });
+        choose(next, { ...UNSIGNED, body: kept.body, contentType: kept.contentType, from: `case ${id}` });
       return;
     }
     try {
@@ -150,7 +145,7 @@ function PasteDialog({
   const [text, setText] = useState("");
   const keep = (event: Event_): void => {
     event.preventDefault();
-    if (text.trim() !== "") onPaste({ ...readPastedCall(text), from: "a pasted request" });
+    if (text.trim() !== "") onPaste(seenOfPaste(text));
   };
   return html`<${Dialog} title="Paste a request" onClose=${onClose} wide>
     <form class="stack" onSubmit=${keep}>

@@ -1,5 +1,6 @@
 /** Request in view: the request whose values the builder offers, and which it explains with the draft. */
 import { isObject, type Json, parseExact } from "../base/exact-json.ts";
+import { readPastedCall } from "../relay/pasted-request.ts";
 
 export interface SeenRequest {
   body: string;
@@ -8,8 +9,34 @@ export interface SeenRequest {
   headers: Record<string, string> | null;
   /** Query string with its `?`, or an empty text. */
   search: string;
+  /** URL at which the request arrived, without its query, and the ISO time; null: not known. */
+  url: string | null;
+  receivedAt: string | null;
   /** Origin of the request, such as "a pasted request". */
   from: string;
+}
+
+/** Returns a pasted request. It is checked as if it arrived now at the receiver URL. */
+export function seenOfPaste(text: string): SeenRequest {
+  return { ...readPastedCall(text), url: null, receivedAt: null, from: "a pasted request" };
+}
+
+/** Returns the request as the service takes it for an explanation or a guess. */
+export function inputOfSeen({
+  body,
+  contentType,
+  headers,
+  search,
+  url,
+  receivedAt,
+}: SeenRequest): Readonly<Record<string, unknown>> {
+  const input: Record<string, unknown> = { body };
+  if (contentType !== null) input.contentType = contentType;
+  if (headers !== null) input.headers = headers;
+  if (search !== "") input.search = search;
+  if (url !== null) input.url = url;
+  if (receivedAt !== null) input.receivedAt = receivedAt;
+  return input;
 }
 
 /** Returns the body as a value: JSON, or the fields of a form. undefined: it is neither. */

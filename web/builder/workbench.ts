@@ -17,7 +17,7 @@ import { OutcomeBar } from "./outcome-bar.ts";
 import { triggerOf } from "./payload-use.ts";
 import { PayloadView } from "./payload-view.ts";
 import { useSeenRequest } from "./request-choice.ts";
-import type { SeenRequest } from "./seen-request.ts";
+import { inputOfSeen, type SeenRequest } from "./seen-request.ts";
 import { useStyle } from "./style.ts";
 import { type ChangedRecord, useChangedRecord } from "./use-changed-record.ts";
 import { type ExplainInput, useOutcome } from "./use-outcome.ts";
@@ -162,12 +162,5 @@ function inputOf(
   }
   const own = secret.trim() === "" ? {} : { secret };
   if (request === null) return own;
-  const { body, contentType, headers, search } = request;
-  return {
-    ...own,
-    body,
-    ...(contentType === null ? {} : { contentType }),
-    ...(headers === null ? {} : { headers }),
-    ...(search === "" ? {} : { search }),
-  };
+  return { ...own, ...inputOfSeen(request) };
 }

@@ -24,6 +24,8 @@ export interface GivenRequest {
   contentType: string;
   headers: Record<string, string> | null;
   search: string;
+  /** The URL at which it arrived, without its query. */
+  url: string;
 }
 
 interface SignatureQuestion {
@@ -33,6 +35,7 @@ interface SignatureQuestion {
   /** True if a draft has no secret yet. Its own secret is then an example, or missing. */
   lacksSecret: boolean;
   given: GivenRequest;
+  /** The time at which it arrived. */
   nowMs: number;
   turn: () => Promise<void>;
 }
@@ -42,7 +45,8 @@ export async function simulateSignature(
   steps: Steps,
   { relay, verify, secrets, lacksSecret, given, nowMs, turn }: SignatureQuestion,
 ): Promise<{ call: ReceivedRequest; verdict: Verified | null }> {
-  const { url: receiverUrl, bodies: kinds, verifier } = relay.receiver;
+  const { bodies: kinds, verifier } = relay.receiver;
+  const receiverUrl = given.url;
   const signed = given.headers === null ? signAsSender(verify, secrets, given, receiverUrl, nowMs) : null;
   const headers = makeHeaders({ "content-type": given.contentType, ...(given.headers ?? signed?.headers) });
   const { body, search } = { ...given, ...signed };

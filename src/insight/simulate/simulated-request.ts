@@ -2,6 +2,7 @@
 
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
+import { readTime } from "../../base/schema.ts";
 import { findEventToRun, readExpunged } from "../../engine/event/event.ts";
 import { findDuplicate, keyOfBody, keyOfEventId, makeReceiverPayload } from "../../engine/event/insert.ts";
 import { mapAgain } from "../../engine/event/remap.ts";
@@ -54,9 +55,13 @@ export async function receiveGivenRequest(
 ): Promise<Occurrence> {
   const nowMs = deps.clock.now();
   const { headers = null, search = "" } = input;
-  const given: GivenRequest = { ...(await readGivenBody(trigger, input)), headers, search };
+  // Only a request with headers has a signature of another time and place.
+  const isSigned = headers !== null;
+  const arrivedAtMs = (isSigned ? readTime("receivedAt", input.receivedAt) : undefined) ?? nowMs;
+  const url = (isSigned ? input.url : undefined) ?? relay.receiver.url;
+  const given: GivenRequest = { ...(await readGivenBody(trigger, input)), headers, search, url };
   const { verify } = trigger;
-  const question = { relay, verify, secrets, lacksSecret, given, nowMs, turn: yieldToEventLoop };
+  const question = { relay, verify, secrets, lacksSecret, given, nowMs: arrivedAtMs, turn: yieldToEventLoop };
   const { call, verdict } = await simulateSignature(steps, question);
   if (verdict !== null) await simulateReuse(deps, steps, relay, call, verdict);
   if (isHandshake(relay.receiver, call))
@@ -113,7 +118,7 @@ async function simulateReuse(
 async function readGivenBody(
   trigger: ReceiverTrigger,
   { body, contentType, person }: SimulateInput,
-): Promise<Omit<GivenRequest, "headers" | "search">> {
+): Promise<Pick<GivenRequest, "body" | "contentType">> {
   if (body === undefined) return await makeSampleEvent(trigger, person ?? null);
   const isJson = /^\s*[[{]/.test(body.slice(0, 100));
   const likely = isJson ? "application/json" : "application/x-www-form-urlencoded";

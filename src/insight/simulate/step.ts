@@ -29,6 +29,20 @@ export const simulateInput = fields({
   search: Type.Optional(
     Type.String({ maxLength: 4_000, description: "what was appended to the receiver URL, ? included" }),
   ),
+  url: Type.Optional(
+    Type.String({
+      maxLength: 2_000,
+      description:
+        "the URL at which a request with headers arrived, without its query, for a sender that signs it; absent: the receiver URL",
+    }),
+  ),
+  receivedAt: Type.Optional(
+    Type.String({
+      maxLength: 40,
+      description:
+        "the time at which a request with headers arrived, which its timestamp must fit; absent: now",
+    }),
+  ),
   event: Type.Optional(Type.String({ maxLength: 100, description: "the id of a stored event" })),
   record: Type.Optional(Type.Unknown({ description: "the data of a record, a JSON object" })),
   change: Type.Optional(oneOf(["created", "updated", "deleted"])),

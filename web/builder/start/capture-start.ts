@@ -87,7 +87,7 @@ function OpenCapture({
       html`<ul class="start-list">${requests.map(
         (
           one,
-        ) => html`<li key=${one.id}><button type="button" class="bare start-line" onClick=${() => onRequest(seenOf(one))}>
+        ) => html`<li key=${one.id}><button type="button" class="bare start-line" onClick=${() => onRequest(seenOf(url, one))}>
           <span class="clip"><b>${one.method}</b> <span class="quiet">${one.contentType ?? "no content type"}, ${sayBytes(one.bytes)}</span></span>
           <span class="quiet"><${Ago} at=${one.at} /></span>
           <span class="clip start-more"><${SafeText} text=${one.body.slice(0, BODY_CHARS)} limit=${BODY_CHARS} /></span></button></li>`,
@@ -97,6 +97,9 @@ function OpenCapture({
   </div>`;
 }
 
-function seenOf({ body, contentType, headers, search }: CaptureView["requests"][number]): SeenRequest {
-  return { body, contentType, headers, search, from: "the captured request" };
+function seenOf(
+  url: string,
+  { body, contentType, headers, search, at }: CaptureView["requests"][number],
+): SeenRequest {
+  return { body, contentType, headers, search, url, receivedAt: at, from: "the captured request" };
 }

@@ -16,7 +16,7 @@ import { nodeAt, readTree } from "../../editor/json-tree.ts";
 import { setValue } from "../../editor/text-edit.ts";
 import css from "../builder.css" with { type: "text" };
 import { dropCondition, listMapped, unmap } from "../payload-use.ts";
-import type { SeenRequest } from "../seen-request.ts";
+import { inputOfSeen, type SeenRequest } from "../seen-request.ts";
 import { useStyle } from "../style.ts";
 
 const PAUSE_MS = 400;
@@ -47,12 +47,10 @@ export function Found({
     const ask = async (): Promise<void> => {
       try {
         const path = apiPath(place, "relays", "guess");
-        const answer = await call<{ guess: RequestGuess }>(
-          "POST",
-          path,
-          askedOf(request, secret),
-          stop.signal,
-        );
+        const given = secret.trim() === "" ? {} : { secret };
+        // A guess tries the secret at any time.
+        const asked = { ...inputOfSeen({ ...request, receivedAt: null }), ...given };
+        const answer = await call<{ guess: RequestGuess }>("POST", path, asked, stop.signal);
         if (stop.signal.aborted) return;
         setGuess(answer.guess);
         setError(null);
@@ -68,19 +66,6 @@ export function Found({
   }, [request, secret, turn]);
   if (guess === null) return html`<${NotYet} error=${error} rows=${6} onRetry=${() => setTurn(turn + 1)} />`;
   return html`<${Guesses} place=${place} guess=${guess} error=${error} secret=${secret} onSecret=${onSecret} onBuild=${onBuild} onBack=${onBack} />`;
-}
-
-function askedOf(
-  { body, contentType, headers, search }: SeenRequest,
-  secret: string,
-): Record<string, unknown> {
-  return {
-    body,
-    ...(contentType === null ? {} : { contentType }),
-    ...(headers === null ? {} : { headers }),
-    ...(search === "" ? {} : { search }),
-    ...(secret.trim() === "" ? {} : { secret }),
-  };
 }
 
 interface Choice {

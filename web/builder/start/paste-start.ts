@@ -1,15 +1,14 @@
 /** Start of a relay from a pasted payload or curl command. */
 import { useState } from "preact/hooks";
 import { html, type View } from "../../base/html.ts";
-import { readPastedCall } from "../../relay/pasted-request.ts";
-import { readSeenBody, type SeenRequest } from "../seen-request.ts";
+import { readSeenBody, type SeenRequest, seenOfPaste } from "../seen-request.ts";
 
 export function PasteStart({ onRequest }: { onRequest: (request: SeenRequest) => void }): View {
   const [text, setText] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
   const take = (event: Event): void => {
     event.preventDefault();
-    const request = { ...readPastedCall(text), from: "a pasted request" };
+    const request = seenOfPaste(text);
     if (readSeenBody(request) === undefined)
       setProblem("The body is neither JSON nor a form. Paste the whole request, or only its body.");
     else onRequest(request);
