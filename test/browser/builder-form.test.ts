@@ -258,7 +258,7 @@ describe("a name that does not exist", () => {
     await open({ ...DEFINITION, actions: [{ type: "fulfil_product", product: "atlas" }] });
     await page.getByRole("button", { name: "Create product atlas…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Create product" }).click();
-    await page.getByText("This environment does not have atlas.").waitFor({ state: "hidden" });
+    await page.getByRole("button", { name: "Create product atlas…" }).waitFor({ state: "hidden" });
     expect((await running.api("GET", "/products/atlas", undefined, "local")).status).toBe(200);
     await page.locator('[data-field="actions.0.product"] input').fill("");
     expect(await page.locator('[data-field="actions.0.product"] option').evaluateAll((all) => all.map((one) => one.getAttribute("value")))).toEqual([
@@ -273,7 +273,7 @@ describe("a name that does not exist", () => {
     expect(await dialog.getByLabel("Field name").inputValue()).toBe("login");
     await dialog.getByLabel("Who can read the records").selectOption("private");
     await dialog.getByRole("button", { name: "Create collection" }).click();
-    await page.getByText("This environment does not have stars.").waitFor({ state: "hidden" });
+    await page.getByRole("button", { name: "Create collection stars…" }).waitFor({ state: "hidden" });
   });
 });
 
@@ -327,6 +327,18 @@ test("a schedule shows its next five times in both zones, and a record change th
   await open({ name: "changed", trigger: { kind: "data_change", collection: "orders", on: ["created"], where: { paid: false } }, actions });
   await page.locator(".form-occurrences").getByText("Would not start").waitFor();
   await shoot(page, "builder-changes", { fullPage: true });
+});
+
+test("a recipe shows its written fields, and the others are one click away", async () => {
+  await open({ ...DEFINITION, trigger: { ...DEFINITION.trigger, verify: { scheme: "signature", header: "X-Signature" } } });
+  expect(await page.locator('[data-field="trigger.verify.header"] input').inputValue()).toBe("X-Signature");
+  await page.getByText(/^More fields: Algorithm/).click();
+  const payload = page.locator('[data-field="trigger.verify.signedPayload"] input');
+  await payload.fill("{timestamp}.{body}");
+  await untilText("trigger/verify", { scheme: "signature", header: "X-Signature", signedPayload: "{timestamp}.{body}" });
+  await payload.fill("");
+  await untilText("trigger/verify", { scheme: "signature", header: "X-Signature" });
+  expect(await payload.isVisible()).toBeTrue();
 });
 
 test("a schedule and a record change have their own fields", async () => {

@@ -1,5 +1,5 @@
 /** Fields of an object in the order of the schema: first the chosen variant, last what only the JSON can edit. */
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { html, type View } from "../../base/html.ts";
 import { tellDone } from "../../component/toast.ts";
 import { setValue } from "../../editor/text-edit.ts";
@@ -11,27 +11,34 @@ import { InputField } from "./input-field.ts";
 import { chooseVariant, pathOf, readValue } from "./part-edit.ts";
 import { RowsField } from "./rows-field.ts";
 
-/** More optional fields than this are folded until one of them is set. */
+/** Up to this many optional fields are never folded. */
 const MAX_OPEN = 3;
 /** Rule of a field with one value, which the choice of the variant writes. */
 const ONLY_VALUE = / It must be "[^"]*"\.$/;
 
 export function GroupFields({ part }: { part: GroupPart }): View {
   const { fields, others, variants } = part;
-  const isMinor = ({ is, isRequired }: Part): boolean => !isRequired && is !== "rows" && is !== "group";
-  const minor = fields.filter(isMinor);
-  const isFolded = minor.length > MAX_OPEN;
-  const shown = isFolded ? fields.filter((one) => !isMinor(one)) : fields;
   return html`${variants !== null && html`<${VariantChoice} part=${part} />`}
-    ${shown.map((one) => html`<${PartField} key=${one.name} part=${one} />`)}
-    ${isFolded && html`<${Folded} key=${variants?.chosen} parts=${minor} />`}
+    <${Fields} key=${variants?.chosen} fields=${fields} />
     ${others.map((one, at) => html`<${EditedInJson} key=${at} part=${one} />`)}`;
 }
 
-function Folded({ parts }: { parts: readonly Part[] }): View {
-  const isOpen = useOnce(parts.some(({ node }) => node !== null));
-  return html`<details class="form-more" open=${isOpen}><summary>${parts.map(({ steps }) => labelOf(pathOf(steps))).join(", ")}</summary>
-    ${parts.map((one) => html`<${PartField} key=${one.name} part=${one} />`)}</details>`;
+/** Folds optional fields that were not set when the group appeared. Later none moves, because a moved field loses the focus. */
+function Fields({ fields }: { fields: readonly Part[] }): View {
+  const isUnset = ({ is, isRequired, node }: Part): boolean =>
+    !isRequired && node === null && is !== "rows" && is !== "group";
+  const [folded] = useState(() => {
+    const names = fields.filter(isUnset).map(({ name }) => name);
+    return new Set(names.length > MAX_OPEN ? names : []);
+  });
+  const inside = fields.filter(({ name }) => folded.has(name));
+  const isOpen = useOnce(inside.some(({ node }) => node !== null));
+  return html`${fields.filter(({ name }) => !folded.has(name)).map((one) => html`<${PartField} key=${one.name} part=${one} />`)}
+    ${
+      inside.length > 0 &&
+      html`<details class="form-more" open=${isOpen}><summary>More fields: ${inside.map(({ steps }) => labelOf(pathOf(steps))).join(", ")}</summary>
+        ${inside.map((one) => html`<${PartField} key=${one.name} part=${one} />`)}</details>`
+    }`;
 }
 
 /** Stays true, because a part that folds while the user empties it would take the focus away. */

@@ -47,7 +47,7 @@ export function NameField({ part }: { part: InputPart }): View {
       ${
         isAbsent &&
         things.length > 0 &&
-        html`<p class="form-create"><span>This environment does not have ${value}.</span>${things.map(
+        html`<p class="form-create">${things.map(
           (thing) =>
             html` <button key=${thing} type="button" onClick=${() => setMaking(thing)}>Create ${WORDS[thing]} ${value.replace(ACCESS, "")}…</button>`,
         )}</p>`
