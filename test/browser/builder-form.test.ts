@@ -4,6 +4,7 @@ import type { Locator } from "playwright-core";
 import { findBarriers } from "../kit/axe.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { shoot } from "../kit/browser-shots.ts";
+import { listKnownDefinitions } from "../kit/known-definition.ts";
 import { mountForm } from "../kit/mounted-form.ts";
 
 const dashboard = await openDashboard();
@@ -275,6 +276,24 @@ describe("a name that does not exist", () => {
     await dialog.getByRole("button", { name: "Create collection" }).click();
     await page.getByRole("button", { name: "Create collection stars…" }).waitFor({ state: "hidden" });
   });
+});
+
+test("every known definition opens completely, and no byte changes", async () => {
+  await open();
+  const json = page.getByLabel("Definition as JSON");
+  for (const [title, one] of listKnownDefinitions()) {
+    const written = `${JSON.stringify(one, null, 4)}\n`;
+    await json.fill(written);
+    const name = (one as { name: string }).name;
+    await page.waitForFunction((wanted) => document.querySelector<HTMLInputElement>('[data-field="name"] input')?.value === wanted, name);
+    const shown = await page.evaluate(() => ({
+      written: window.formText,
+      inJson: document.querySelectorAll(".form-json").length,
+      actions: document.querySelectorAll("[data-card]").length,
+    }));
+    const { length: actions } = (one as { actions: unknown[] }).actions;
+    expect([title, shown]).toEqual([title, { written, inJson: 0, actions }]);
+  }
 });
 
 test("a problem is at its field, and content that the form cannot show leads to the JSON", async () => {

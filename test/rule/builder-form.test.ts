@@ -1,40 +1,20 @@
 /** The form of a definition: every valid definition is expressed, nothing is lost, and an edit changes only its own lines. */
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import fc from "fast-check";
 import { type Json, parseJson, writeJson } from "../../src/base/json.ts";
-import { checkDefinition } from "../../src/rules/relay/definition.ts";
 import { makeDefinitionSchema } from "../../src/rules/relay/definition-shape.ts";
-import { RELAY_TEMPLATES } from "../../src/rules/relay/relay-template.ts";
-import { KIT_NAMES, kitDefinitions } from "../../src/rules/senders/kit-definitions.ts";
-import { KITS } from "../../src/rules/senders/kit-registry.ts";
-import { requireSender, SENDERS } from "../../src/rules/senders/registry.ts";
-import { startDefinition } from "../../src/rules/senders/sender-start.ts";
+import { SENDERS } from "../../src/rules/senders/registry.ts";
 import { type GroupPart, listParts, type Part, readForm } from "../../web/builder/form/form-part.ts";
 import { placeProblems } from "../../web/builder/form/form-problem.ts";
 import { chooseVariant, pathOf, removePart, writeNumber, writeText } from "../../web/builder/form/part-edit.ts";
 import { type JsonNode, readTree } from "../../web/editor/json-tree.ts";
 import type { Schema } from "../../web/editor/schema.ts";
 import { setValue } from "../../web/editor/text-edit.ts";
+import { listKnownDefinitions } from "../kit/known-definition.ts";
 import { valuesOf } from "../kit/schema-value.ts";
 
 const schema = makeDefinitionSchema() as unknown as Schema;
-const gallery = JSON.parse(readFileSync(join(import.meta.dir, "..", "golden", "definition-gallery.json"), "utf8")) as {
-  title: string;
-  definition: Json;
-}[];
-
-const known: [title: string, definition: Json][] = [
-  ...SENDERS.map((sender): [string, Json] => [`sender ${sender.name}`, startDefinition(sender)]),
-  ...KITS.flatMap((kit) =>
-    kitDefinitions(kit, requireSender(kit.sender), KIT_NAMES).relays.map((one): [string, Json] => [`kit ${kit.sender}`, one as unknown as Json]),
-  ),
-  ...RELAY_TEMPLATES.map(({ name, definition }): [string, Json] => [`template ${name}`, definition as unknown as Json]),
-  ...gallery
-    .filter(({ definition }) => !("problems" in checkDefinition(definition)))
-    .map(({ title, definition }): [string, Json] => [title, definition]),
-];
+const known = listKnownDefinitions();
 
 const FORMATS: readonly ((value: Json) => string)[] = [
   (value) => `${writeJson(value, 2)}\n`,
