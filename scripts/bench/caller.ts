@@ -5,7 +5,8 @@
  * bun scripts/bench/caller.ts <product|bare> <url> <calls> <calls to warm up>
  */
 import { systemClock } from "../../src/base/clock.ts";
-import { createCaller, signNotice } from "../../src/platform/outbound/caller.ts";
+import { createCaller } from "../../src/platform/outbound/caller.ts";
+import { signNotice } from "../../src/platform/outbound/notice-signature.ts";
 
 const [kind = "product", url = "", count = "2000", warmUp = "1000"] = process.argv.slice(2);
 const signingSecret = "sgn_bench";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { signNotice } from "../../src/platform/outbound/caller.ts";
+import { signNotice } from "../../src/platform/outbound/notice-signature.ts";
 import { EXAMPLE_SIGNING_SECRET } from "../../src/platform/secret/secret-text.ts";
 import { NOTICE_VERIFIERS } from "../../src/rules/action/notice-verifier.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";

@@ -38,7 +38,7 @@ describe("creating a relay", () => {
     });
     expect(saved.receiverUrl).toBe(`${BASE_URL}/hooks/app_test/orders`);
     expect(saved.receiverSecret).toStartWith("whsec_");
-    expect(saved.signingSecret).toStartWith("sgn_");
+    expect(saved.signingSecret).toStartWith("whsec_");
   });
 
   test("gives a relay that is no receiver neither a receiver URL nor a receiver secret", async () => {
@@ -140,7 +140,7 @@ describe("saving a definition", () => {
   test("with the first call_url mints a signing secret, shown once, and without any call_url deletes it", async () => {
     await kit.create(receiver("calls"));
     const first = await kit.update("calls", receiver("calls", undefined, [CALL]), 1);
-    expect(first.signingSecret).toStartWith("sgn_");
+    expect(first.signingSecret).toStartWith("whsec_");
     const second = await kit.update("calls", receiver("calls", undefined, [CALL, WRITE]), 2);
     expect([second.signingSecret, second.relay.signingSecret !== undefined]).toEqual([undefined, true]);
     const third = await kit.update("calls", receiver("calls", undefined, [WRITE]), 3);

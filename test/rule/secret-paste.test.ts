@@ -145,7 +145,7 @@ describe("a minted secret", () => {
     ["for hooks starts with whsec_ and is base64", hooks, () => mintReceiverSecret("hooks"), /^whsec_[A-Za-z0-9+/]{43}=$/],
     ["for a recipe survives a header and a query", hmac, () => mintReceiverSecret("signature"), /^rcv_[\w-]{43}$/],
     ["for a shared token survives a header and a query", token, () => mintReceiverSecret("shared_token"), /^rcv_[\w-]{43}$/],
-    ["for call_url", hmac, () => mintSigningSecret(), /^sgn_[\w-]{43}$/],
+    ["for call_url", hmac, () => mintSigningSecret(), /^whsec_[\w+/]{43}=$/],
   ];
   test.each(rows)("%s, passes the rules of a pasted one, and never repeats", (_rule, fields, mint, form) => {
     const secret = mint();

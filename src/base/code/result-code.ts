@@ -102,8 +102,9 @@ export const RESULTS = {
     todo: "Name paths that every such event has, or add fixed words. Then replay the event.",
   },
   no_signing_secret: {
-    what: "The relay has no signing secret, so it cannot sign the request.",
-    todo: "Create one with `relay relays rotate-secret <name> --signing`.",
+    what: "The relay has no signing secret, or not the one that the action needs, so it cannot sign the request.",
+    why: "An action with `standardWebhooks` needs a secret of the form `whsec_` and base64.",
+    todo: "Create one with `relay relays rotate-secret <name> --signing`, and give it to your server.",
     next: RETRIED,
   },
   http_error: {

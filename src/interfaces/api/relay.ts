@@ -5,6 +5,7 @@
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { makePage, readPageRequest } from "../../base/page.ts";
+import type { Problem } from "../../base/refusal.ts";
 import {
   fields,
   oneOf,
@@ -29,9 +30,11 @@ import { simulateDraft } from "../../insight/simulate/draft.ts";
 import { simulateRelay } from "../../insight/simulate/simulate.ts";
 import { simulateInput, simulationView } from "../../insight/simulate/step.ts";
 import { listWatchedChanges, watchedChange } from "../../insight/simulate/watched-change.ts";
+import type { Sealer } from "../../platform/secret/seal.ts";
 import { warnLostSpace } from "../../rules/relay/customer-space.ts";
 import { checkDefinition, dropAllowedUrls, warnOwnHost } from "../../rules/relay/definition.ts";
-import { receiverUrl, requireRelay } from "../../rules/relay/relay.ts";
+import type { Definition } from "../../rules/relay/definition-shape.ts";
+import { findRelay, receiverUrl, requireRelay } from "../../rules/relay/relay.ts";
 import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
 import {
   checkSellers,
@@ -50,6 +53,7 @@ import {
   updateRelay,
   viewSaved,
 } from "../../rules/relay/relay-save.ts";
+import { checkSigningSecret } from "../../rules/relay/relay-secret.ts";
 import { RELAY_TEMPLATES } from "../../rules/relay/relay-template.ts";
 import { listVersions, readVersion, relayVersion } from "../../rules/relay/relay-version.ts";
 import {
@@ -60,6 +64,7 @@ import {
   showRelay,
 } from "../../rules/relay/relay-view.ts";
 import { periodOf, type ScheduleTrigger } from "../../rules/trigger/schedule.ts";
+import type { Reader } from "../../store/port.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "../http/route.ts";
 import { caseDeps } from "./case.ts";
@@ -85,6 +90,17 @@ export type CheckedDefinition = Static<typeof checkedView>;
 
 /** The last times at which requests verified with each of two secrets. Null means none since the server started or the relay was last changed. */
 const secretUseView = Type.Object({ presentAt: timeOrNull, previousAt: timeOrNull });
+
+/** Checks a definition with the signing secret of the saved relay of its name. A new relay gets one that fits. */
+async function checkSavedSecret(
+  tx: Reader,
+  environmentId: number,
+  definition: Definition,
+  sealer: Sealer,
+): Promise<Problem[]> {
+  const saved = await findRelay(tx, environmentId, definition.name);
+  return saved === null ? [] : checkSigningSecret({ ...saved, definition }, sealer, false);
+}
 
 /** Returns the use of both secrets, or null if only one verifies. */
 async function secretUseOf({ relays, store, hasMasterKey }: HttpDeps, { id, secret }: RelayView) {
@@ -155,7 +171,13 @@ export const relayRoutes = [
     body: fields({
       definition,
       secret: Type.Optional(orNull(Type.String({ description: "the sender's secret or public key" }))),
-      signingSecret: Type.Optional(orNull(Type.String({ description: "a secret to sign notices with" }))),
+      signingSecret: Type.Optional(
+        orNull(
+          Type.String({
+            description: "a secret to sign notices with; standardWebhooks needs whsec_ and base64",
+          }),
+        ),
+      ),
     }),
     answer: savedRelay,
     status: 201,
@@ -178,6 +200,7 @@ export const relayRoutes = [
       if ("problems" in checked) return { problems: checked.problems, warnings: [] };
       const found = await deps.store.read(async (tx) => ({
         problems: [
+          ...(await checkSavedSecret(tx, environment.id, checked.definition, deps.sealer)),
           ...(await checkWrites(makeCatalogLookup(tx, environment.id), checked.definition)),
           ...(await checkSellers(tx, environment.id, checked.definition)),
         ],

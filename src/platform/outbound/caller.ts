@@ -3,7 +3,6 @@
  * 10 seconds. It follows no redirect, uses no proxy and stores nothing. A status that arrived counts, even if its body takes longer. Source:
  * the specification's "Outbound".
  */
-import { createHmac } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { CALL_TIMEOUT_MS } from "../../base/limit.ts";
 import { canonicalAddress, parseAllowList } from "./address.ts";
@@ -11,14 +10,12 @@ import { type AddressLookup, makeLookup } from "./address-lookup.ts";
 import type { CallResponse } from "./call-response.ts";
 import { type CallTarget, readCallTarget, resolveTarget, type UrlRule } from "./call-target.ts";
 import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
-import { Connection, headersOf, loadClient, NO_LAST_STATUS, type Posted } from "./connection.ts";
+import { Connection, headersOf, loadClient, NO_LAST_STATUS, type Notice, type Posted } from "./connection.ts";
 import { ConnectionPool } from "./connection-pool.ts";
+import { hideSignatures, makeSignatureHeaders, type UnsignedNotice } from "./notice-signature.ts";
 
-export interface CallRequest {
+export interface CallRequest extends UnsignedNotice {
   url: string;
-  /** The exact bytes that are signed and sent. */
-  body: string;
-  signingSecret: string;
   /** Local development: http to localhost is allowed. */
   local: boolean;
 }
@@ -92,12 +89,9 @@ interface Call {
   sent: SentRequest | null;
 }
 
-/** Returns the request that a call would send at `nowMs`, with its signature. */
-export function previewRequest(
-  { url, body, signingSecret }: { url: URL } & Pick<CallRequest, "body" | "signingSecret">,
-  nowMs: number,
-): SentRequest {
-  return formatRequest(url, body, signNotice(signingSecret, body, nowMs));
+/** Returns the request that a call would send at `nowMs`, with its signatures. */
+export function previewRequest(url: URL, notice: UnsignedNotice, nowMs: number): SentRequest {
+  return formatRequest(url, notice.body, makeSignatureHeaders(notice, nowMs));
 }
 
 /** Creates the caller. Throws for a malformed range in `allowPrivate`. */
@@ -153,7 +147,7 @@ export function createCaller(options: CallerOptions): PooledCaller {
     const notice = {
       path: target.url.pathname + target.url.search,
       body: request.body,
-      signature: signNotice(request.signingSecret, request.body, clock.now()),
+      signatures: makeSignatureHeaders(request, clock.now()),
     };
     const posted = await connection.post(notice, {
       onSent: () => {
@@ -251,12 +245,12 @@ function answered({ status, headers, body }: CallResponse): CallOutcome {
   return { kind: "answered", ok: status >= 200 && status < 300, status, headers, body };
 }
 
-function sentRequest(url: URL, { body, signature }: { body: string; signature: string }): SentRequest {
-  return formatRequest(url, body, signature.replace(/v1=.*/, "v1=(not kept)"));
+function sentRequest(url: URL, { body, signatures }: Pick<Notice, "body" | "signatures">): SentRequest {
+  return formatRequest(url, body, hideSignatures(signatures));
 }
 
-function formatRequest(url: URL, body: string, signature: string): SentRequest {
-  const headers = { ...headersOf(signature), "content-length": String(Buffer.byteLength(body)) };
+function formatRequest(url: URL, body: string, signatures: Notice["signatures"]): SentRequest {
+  const headers = { ...headersOf(signatures), "content-length": String(Buffer.byteLength(body)) };
   return { method: "POST", url: url.origin + url.pathname + url.search, headers };
 }
 
@@ -301,14 +295,4 @@ function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Prom
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     work.then(resolve, reject);
   });
-}
-
-/**
- * Returns the value of `X-Service-Signature`, `t=<unix_seconds>,v1=<hex>`: HMAC-SHA256 of `<timestamp>.<raw body>`, keyed by the complete text
- * of the signing secret (with its prefix) as UTF-8. Source: the specification's "Outbound", rule 1.
- */
-export function signNotice(secret: string, body: string, nowMs: number): string {
-  const seconds = Math.floor(nowMs / 1000);
-  const digest = createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex");
-  return `t=${seconds},v1=${digest}`;
 }

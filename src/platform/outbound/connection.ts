@@ -17,11 +17,12 @@ const IDLE_MARGIN_MS = 1_000;
 const MAX_INTERIM = 100;
 export const NO_LAST_STATUS = "no last status";
 
-interface Notice {
+export interface Notice {
   /** Path and query. */
   path: string;
   body: string;
-  signature: string;
+  /** The headers that sign it. */
+  signatures: Readonly<Record<string, string>>;
 }
 
 /** Callbacks during a post. */
@@ -33,12 +34,12 @@ interface PostCallbacks {
 }
 
 /** Returns the headers of a notice, without length and host. */
-export function headersOf(signature: string): Readonly<Record<string, string>> {
+export function headersOf(signatures: Notice["signatures"]): Readonly<Record<string, string>> {
   return {
     "content-type": "application/json",
     "user-agent": "Service-Relays/1",
     "accept-encoding": "identity",
-    "X-Service-Signature": signature,
+    ...signatures,
   };
 }
 
@@ -114,7 +115,7 @@ export class Connection {
   }
 
   /** Posts once. A response that is read to its end leaves the connection open if the server does too; any other closes it. */
-  post({ path, body, signature }: Notice, { onSent, onAnswer }: PostCallbacks): Promise<Posted> {
+  post({ path, body, signatures }: Notice, { onSent, onAnswer }: PostCallbacks): Promise<Posted> {
     return new Promise((resolve) => {
       let reached: PostProgress = "nothing";
       let answer: CallResponse | null = null;
@@ -134,7 +135,7 @@ export class Connection {
       };
       this.#interim.await(passOver);
       this.#client.dispatch(
-        { method: "POST", path, headers: headersOf(signature), body },
+        { method: "POST", path, headers: headersOf(signatures), body },
         {
           onRequestStart() {
             reached = "sent";

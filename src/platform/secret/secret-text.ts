@@ -12,6 +12,8 @@ import { readPublicKey } from "./public-key.ts";
 const SECRET_BYTES = 32;
 
 const RECEIVER_PREFIX = "rcv_";
+/** The prefix of a Standard Webhooks secret. */
+const STANDARD_PREFIX = "whsec_";
 
 /**
  * Generates a receiver secret: `whsec_` and base64 for `hooks` (Standard Webhooks), hex for `adyen`, otherwise `rcv_`. `maxChars` is the longest that
@@ -21,17 +23,17 @@ export function mintReceiverSecret(schemeName: string, maxChars = Number.POSITIV
   const bytes = randomBytes(SECRET_BYTES);
   if (schemeName === "adyen") return bytes.toString("hex");
   return schemeName === "hooks"
-    ? `whsec_${bytes.toString("base64")}`
+    ? `${STANDARD_PREFIX}${bytes.toString("base64")}`
     : `${RECEIVER_PREFIX}${bytes.toString("base64url")}`.slice(0, maxChars);
 }
 
-/** Generates a signing secret for `call_url` notices. */
+/** Generates a signing secret for `call_url` notices. Its form is that of Standard Webhooks, so it can sign with both headers. */
 export function mintSigningSecret(): string {
-  return `sgn_${randomBytes(SECRET_BYTES).toString("base64url")}`;
+  return `${STANDARD_PREFIX}${randomBytes(SECRET_BYTES).toString("base64")}`;
 }
 
 /** The secret that signs notices in explanations and in the documentation. Every reader knows it, so it protects nothing. */
-export const EXAMPLE_SIGNING_SECRET = "sgn_example_4kT9wYb2QmX7cRzL0vHnJ8pFsD5gA1eU6iOoBq3";
+export const EXAMPLE_SIGNING_SECRET = "whsec_ZXhhbXBsZS1zZWNyZXQtcHJvdGVjdHMtbm90aGluZyE=";
 
 /** The fields of `verify` that determine the kind of its secret. */
 export interface SecretFields {
@@ -45,7 +47,6 @@ interface PastedSecret {
   stored: string;
 }
 
-const HOOKS_PREFIX = "whsec_";
 const MAX_PASTED_SECRET_CHARS = 4096;
 const NOT_IN_A_SECRET = /[^\x20-\x7e]/u;
 
@@ -130,20 +131,20 @@ const REPEATED = "The secret is a repeated pattern, which is easy to guess: use 
 
 /** Normalizes the padding, so that two spellings of one HMAC key do not count as two secrets. */
 function readHooksSecret(secret: string): string {
-  if (!secret.startsWith(HOOKS_PREFIX)) {
+  if (!secret.startsWith(STANDARD_PREFIX)) {
     throw reject(
-      `The secret does not start with ${HOOKS_PREFIX}, as a Standard Webhooks secret does: paste the complete signing secret of the sender.`,
+      `The secret does not start with ${STANDARD_PREFIX}, as a Standard Webhooks secret does: paste the complete signing secret of the sender.`,
     );
   }
-  const key = secret.slice(HOOKS_PREFIX.length);
+  const key = secret.slice(STANDARD_PREFIX.length);
   const bytes = decodeText(key, "base64");
   if (key === "" || bytes === null) {
     throw reject(
-      `The secret is not base64 after ${HOOKS_PREFIX}, so no signature can match: paste the complete signing secret of the sender.`,
+      `The secret is not base64 after ${STANDARD_PREFIX}, so no signature can match: paste the complete signing secret of the sender.`,
     );
   }
   if (isRepeatedPattern(key)) throw reject(REPEATED);
-  return `${HOOKS_PREFIX}${shortenHmacKey(bytes).toString("base64")}`;
+  return `${STANDARD_PREFIX}${shortenHmacKey(bytes).toString("base64")}`;
 }
 
 /** Normalizes case and trailing zeros (which HMAC adds anyway), so that two spellings of one key do not count as two secrets. */

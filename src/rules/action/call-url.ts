@@ -10,6 +10,7 @@ import { failFinally, failForNow } from "../../base/outcome.ts";
 import type { Problem } from "../../base/refusal.ts";
 import { checkCallUrl, MAX_CALL_URL_CHARS, readCallTarget } from "../../platform/outbound/call-target.ts";
 import { type CallOutcome, previewRequest } from "../../platform/outbound/caller.ts";
+import { readStandardKey, type UnsignedNotice } from "../../platform/outbound/notice-signature.ts";
 import { EXAMPLE_SIGNING_SECRET } from "../../platform/secret/secret-text.ts";
 import { type ActionOutcome, type ActionRun, type SendingAction, toPostedResult } from "./contract.ts";
 
@@ -22,6 +23,13 @@ const shape = Type.Object(
       description: "The https URL that receives the signed notice.",
       expects: `an https address of 1 to ${MAX_CALL_URL_CHARS.toLocaleString("en")} characters`,
     }),
+    standardWebhooks: Type.Optional(
+      Type.Boolean({
+        description:
+          "Adds the headers webhook-id, webhook-timestamp and webhook-signature, which every Standard Webhooks library verifies.",
+        expects: "true or false",
+      }),
+    ),
   },
   { additionalProperties: false, description: "Posts a signed notice to your server.", expects: "an object" },
 );
@@ -29,10 +37,8 @@ const shape = Type.Object(
 export type CallUrl = Static<typeof shape>;
 
 /** Everything the call needs: the exact text to post, and the secret that signs it. */
-interface CallPlan {
+interface CallPlan extends UnsignedNotice {
   url: string;
-  body: string;
-  signingSecret: string;
 }
 
 export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
@@ -52,27 +58,34 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
   examples: [
     { type: "call_url", url: "https://example.com/relay" },
     { type: "call_url", url: "http://localhost:3000/relay" },
+    { type: "call_url", url: "https://example.com/relay", standardWebhooks: true },
   ],
 
   async intend(_tx, action, run) {
-    if (run.signingSecret === null) return failForNow("no_signing_secret", NO_SIGNING_SECRET);
-    return { plan: { url: action.url, body: writeNotice(run), signingSecret: run.signingSecret } };
+    const { signingSecret } = run;
+    if (signingSecret === null) return failForNow("no_signing_secret", NO_SIGNING_SECRET);
+    const plan = { url: action.url, body: writeNotice(run), signingSecret };
+    if (action.standardWebhooks !== true) return { plan };
+    // A save refuses such a secret, but an older release that ran on this data could have made one.
+    if (readStandardKey(signingSecret) === null) return failForNow("no_signing_secret", OTHER_SECRET);
+    return { plan: { ...plan, webhookId: run.event.id } };
   },
 
   send(plan, run, ports) {
     return ports.caller.call({ ...plan, local: run.local });
   },
 
-  preview({ url, body }, { local, nowMs }) {
+  preview({ url, ...signed }, { local, nowMs }) {
+    const { body } = signed;
     const notice = parseJson(body);
     const target = readCallTarget(url, { local, ownHosts: [] });
     if ("code" in target)
       return { sends: { url, notice }, refused: failFinally(target.code, target.message) };
     // A reader could send a request with the relay's own signature, so an example secret signs.
-    const signingSecret = EXAMPLE_SIGNING_SECRET;
-    const request = previewRequest({ url: target.url, body, signingSecret }, nowMs);
+    const exampleSecret = EXAMPLE_SIGNING_SECRET;
+    const request = previewRequest(target.url, { ...signed, signingSecret: exampleSecret }, nowMs);
     const headers = { ...request.headers };
-    return { sends: { ...request, headers, body, notice, exampleSecret: signingSecret }, refused: null };
+    return { sends: { ...request, headers, body, notice, exampleSecret }, refused: null };
   },
 
   async settle(_tx, _plan, sent) {
@@ -118,3 +131,5 @@ function evaluateCall(sent: CallOutcome): ActionOutcome {
 
 const NO_SIGNING_SECRET =
   "The relay has no signing secret, so the call cannot be signed: create one with relay relays rotate-secret <name> --signing, then replay.";
+const OTHER_SECRET =
+  "The action asks for Standard Webhooks headers, and the relay's signing secret does not have their form: create another with relay relays rotate-secret <name> --signing, then replay.";

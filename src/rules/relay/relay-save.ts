@@ -37,6 +37,7 @@ import {
   adaptSecret,
   adaptSigningSecret,
   callsUrl,
+  checkSigningSecret,
   listSecretWarnings,
   type MadeSecret,
   type MadeSigningSecret,
@@ -243,7 +244,10 @@ async function finishSave(
 ): Promise<Saved> {
   const { environmentId, definition } = after;
   const lookup = makeCatalogLookup(tx, environmentId);
-  const unfit = await checkWrites(lookup, definition);
+  const unfit = [
+    ...checkSigningSecret(after, context.sealer, before === null),
+    ...(await checkWrites(lookup, definition)),
+  ];
   if (unfit.length > 0) throw refuseDefinition(unfit);
   await requireSellingRelays(tx, environmentId, definition);
   await requireSpace(tx, environmentId, definition);

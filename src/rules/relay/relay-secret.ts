@@ -5,13 +5,14 @@
  * without opening a secret. Source: the specification's "Secrets"; decisions, section 2.
  */
 
-import { Refusal, tellWarnings, type Warning } from "../../base/refusal.ts";
+import { type Problem, Refusal, tellWarnings, type Warning } from "../../base/refusal.ts";
 import {
   type Environment,
   isLocalEnvironment,
   type SealedProcessorSecret,
   setProcessorSecret,
 } from "../../platform/account/environment.ts";
+import { readStandardKey } from "../../platform/outbound/notice-signature.ts";
 import { fingerprintStored, type Sealer } from "../../platform/secret/seal.ts";
 import {
   isUsableSecret,
@@ -135,9 +136,13 @@ export function makeNextSecret(making: SecretInput, value: string | null): MadeS
 
 /** Opens the row's secret. null: there is none, or another master key sealed it. */
 export function openReceiverSecret(row: Pick<RelayRow, "id" | "secret">, sealer: Sealer): string | null {
-  if (row.secret === null) return null;
+  return row.secret === null ? null : openSecret(row.secret, receiverSecretContext(row.id), sealer);
+}
+
+/** Opens a secret. null: another master key sealed it. */
+function openSecret(sealed: Uint8Array, context: string, sealer: Sealer): string | null {
   try {
-    return sealer.unseal(row.secret, receiverSecretContext(row.id));
+    return sealer.unseal(sealed, context);
   } catch {
     return null;
   }
@@ -300,6 +305,31 @@ export function adaptSigningSecret(
     shown: null,
     warnings: [{ code: "signing_secret_removed", field: "actions", message }],
   };
+}
+
+/** Lists a problem for each action with Standard Webhooks headers that the relay's signing secret cannot sign. `given`: the caller gave the secret. */
+export function checkSigningSecret(
+  { id, name, definition, signingSecret }: Pick<RelayRow, "id" | "name" | "definition" | "signingSecret">,
+  sealer: Sealer,
+  given: boolean,
+): Problem[] {
+  const asking = definition.actions.flatMap((action, index) =>
+    "standardWebhooks" in action && action.standardWebhooks === true ? [index] : [],
+  );
+  if (asking.length === 0 || signingSecret === null) return [];
+  const text = openSecret(signingSecret, signingSecretContext(id), sealer);
+  // If another master key sealed the secret, the relay has a problem whose remedy is a new secret.
+  if (text === null || readStandardKey(text) !== null) return [];
+  const todo = given
+    ? "give a secret of the form whsec_ and padded base64, or give none: Relay then creates it"
+    : `create a new one with relay relays rotate-secret ${name} --signing, give it to your server, then save again`;
+  return asking.map((index) => {
+    const field = `actions.${index}.standardWebhooks`;
+    return {
+      field,
+      message: `\`${field}\` needs a signing secret that begins with whsec_, and the secret of ${name} has another form: ${todo}.`,
+    };
+  });
 }
 
 /** Returns the refusal `no_call_url`. */

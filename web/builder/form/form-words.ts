@@ -18,6 +18,7 @@ const LABELS: Readonly<Record<string, string>> = {
   data: "Fields of the record",
   to: "Address the record to the event's person",
   url: "URL",
+  standardWebhooks: "Standard Webhooks headers",
   expiresAt: "Ends",
   ref: "Payment reference",
   kind: "Sender address",
