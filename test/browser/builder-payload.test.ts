@@ -131,7 +131,7 @@ test("the search lists values by name and by text, with their paths", async () =
 
 test("an invalid text says what stops it, keeps the last outcome, and the steps open and close by keyboard", async () => {
   await writeEditor(page, (await readEditor(page)).replace('"call_url"', '"call_urls"'));
-  await outcome.getByText("Not a definition yet").waitFor();
+  await outcome.getByText("Not valid yet").waitFor();
   await outcome.getByRole("button", { name: "Show steps" }).press("Enter");
   await outcome.getByText("Below is the outcome before this.").waitFor();
   await page.keyboard.press("Escape");

@@ -88,7 +88,7 @@ test("a GitHub star: from a pasted curl command to a record and a notice", async
     .fill(
       `curl https://x.test -H 'content-type: application/json' -H 'user-agent: GitHub-Hookshot/1' -H 'x-github-event: star' -H 'x-github-delivery: 72d3162e' -H 'x-hub-signature-256: sha256=${"ab".repeat(32)}' -d '${JSON.stringify(STAR)}'`,
     );
-  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("button", { name: "Continue", exact: true }).click();
   await page.getByRole("heading", { name: "What Relay found" }).waitFor();
   await page.getByText("GitHub", { exact: true }).waitFor();
   expect(await findBarriers(page)).toEqual([]);

@@ -65,7 +65,7 @@ export function OutcomeBar({
     <div class="outcome-line">
       <p class="outcome-facts" role="status">${
         problem !== null
-          ? html`<span class="outcome-fact fact-wait"><${Icon} name="attention" size=${13} />Not a definition yet</span><span class="outcome-why"><${Sentence} text=${problem} /></span>`
+          ? html`<span class="outcome-fact fact-wait"><${Icon} name="attention" size=${13} />Not valid yet</span><span class="outcome-why"><${Sentence} text=${problem} /></span>`
           : explanation === null
             ? html`<span class="quiet">Relay checks what this relay would do…</span>`
             : html`<span class="outcome-all ${isDim ? "outcome-old" : ""}">${factsOf(explanation).map(
