@@ -245,10 +245,14 @@ describe("the payload's values", () => {
     await page.keyboard.press("Home");
     await page.evaluate(() => window.formTarget?.insert("{{mapped.order}}"));
     await untilText("actions/1/text", "{{mapped.order}}Thank you.");
-    expect(await page.evaluate(() => [window.formTarget?.label, window.formTarget?.kind])).toEqual(["Text", "template"]);
+    expect(await page.evaluate(() => [window.formTarget?.label, window.formTarget?.kind])).toEqual(["Text of action 2", "template"]);
     await field.press("x");
     await untilText("actions/1/text", "{{mapped.order}}xThank you.");
+    // A field that disappears stays no target, and it does not take the target from a field that was focused later.
+    await page.locator('[data-field="actions.1.subject"] textarea').focus();
     await page.getByLabel("Path of order", { exact: true }).focus();
+    await card(2).getByRole("button", { name: "Remove action 2" }).click();
+    await untilText("actions/1/type", "call_url");
     await page.evaluate(() => window.formTarget?.insert("data.other"));
     await untilText("trigger/map/order", "data.other");
   });

@@ -37,7 +37,7 @@ function FormPage(): View {
   const [outcome, setOutcome] = useState<Simulation | null>(null);
   const known = useKnown(place);
   const isValid = isJson(text);
-  const checked = useChecked(apiPath(place, "relays", "validate"), text, isValid);
+  const checked = useChecked(apiPath(place, "relays", "validate"), text, isValid, known);
   window.formText = text;
   useEffect(() => {
     if (!isValid || checked.state !== "checked" || checked.problems.length > 0) return;

@@ -20,7 +20,8 @@ interface Found extends Checked {
 
 const NOTHING: Checked = { problems: [], warnings: [], state: "checking" };
 
-export function useChecked(path: string, text: string, isJson: boolean): Checked {
+/** The check runs again if `of` changes, because the result depends on what the environment has. */
+export function useChecked(path: string, text: string, isJson: boolean, of: unknown = null): Checked {
   const [found, setFound] = useState<Found>({ ...NOTHING, of: null });
   useEffect(() => {
     if (!isJson) return;
@@ -39,7 +40,7 @@ export function useChecked(path: string, text: string, isJson: boolean): Checked
       clearTimeout(timer);
       stop.abort();
     };
-  }, [path, text, isJson]);
+  }, [path, text, isJson, of]);
   // Results of an older text stay visible until the new ones arrive, but with the state "checking".
   return useMemo(
     () => (found.of === text || !isJson ? found : { ...found, state: "checking" }),

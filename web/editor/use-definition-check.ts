@@ -30,7 +30,7 @@ export function useDefinitionCheck(place: Place, text: string, refused: readonly
   const known = useKnown(place);
   const jsonProblem = useMemo(() => findJsonProblem(text), [text]);
   const isJson = jsonProblem === null;
-  const checked = useChecked(apiPath(place, "relays", "validate"), text, isJson);
+  const checked = useChecked(apiPath(place, "relays", "validate"), text, isJson, known);
   const placed = useMemo(
     () => placeAll(text, jsonProblem, checked, refused),
     [text, jsonProblem, checked, refused],

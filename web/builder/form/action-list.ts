@@ -46,7 +46,7 @@ export function ActionList({ part, text }: { part: ListPart; text: string }): Vi
     );
   };
   return html`<section class="form-actions-list" aria-label="Actions" data-field="actions"><h2>Actions</h2>
-    <p class="form-hint">${part.schema.description}</p><${PartProblems} part=${part} />
+    <p class="form-hint">${part.schema.description} Move an action with its buttons or with Alt+↑ and Alt+↓.</p><${PartProblems} part=${part} />
     <ol>${items.map(
       (item, index) =>
         html`<li key=${index}><${ActionCard} part=${item} index=${index} count=${items.length} summary=${sayAction(readValue(text, item))}

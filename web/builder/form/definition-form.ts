@@ -74,7 +74,7 @@ function LoadedForm({
     announce: setSaid,
     problems,
     outcome: isJson ? outcome : null,
-    onTarget,
+    targets: useTargets(onTarget),
     onShowJson,
   };
   const shown = form === null ? [] : form.is === "group" ? [...form.fields, ...form.others] : [form];
@@ -115,6 +115,21 @@ function useEdit(text: string, onText: (next: string) => void): FormScope["edit"
     newest.current = next;
     told.current.push(next);
     onText(next);
+  };
+}
+
+function useTargets(onTarget: Props["onTarget"]): FormScope["targets"] {
+  const current = useRef<InsertTarget | null>(null);
+  return {
+    take: (target) => {
+      current.current = target;
+      onTarget(target);
+    },
+    drop: (target) => {
+      if (target === null || target !== current.current) return;
+      current.current = null;
+      onTarget(null);
+    },
   };
 }
 

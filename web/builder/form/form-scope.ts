@@ -22,7 +22,8 @@ export interface FormScope {
   announce(words: string): void;
   problems: ReadonlyMap<string, readonly FormProblem[]>;
   outcome: Simulation | null;
-  onTarget(target: InsertTarget | null): void;
+  /** The field that was focused last. A field that disappears is dropped, unless another one was focused since. */
+  targets: { take(target: InsertTarget): void; drop(target: InsertTarget | null): void };
   onShowJson(range: { from: number; to: number }): void;
 }
 

@@ -1,4 +1,5 @@
 /** Rows of an object with free names: the map, the conditions, and the fields of a record. */
+import { useId } from "preact/hooks";
 import { writeExact } from "../../base/exact-json.ts";
 import { html, type View } from "../../base/html.ts";
 import { SafeText } from "../../component/safe-text.ts";
@@ -21,6 +22,7 @@ export function RowsField({ part }: { part: RowsPart }): View {
   const { known, edit, focusNext } = useForm();
   const { schema, steps, rows, name: field, isRequired } = part;
   const path = pathOf(steps);
+  const id = useId();
   const words = rowWordsOf(field);
   const { isOpen, open, close } = useEmptyRow(steps, rows.length);
   const taken = new Set(rows.map(({ name }) => name));
@@ -56,38 +58,39 @@ export function RowsField({ part }: { part: RowsPart }): View {
           row?.is === "json"
             ? html`<${EditedInJson} part=${row} />`
             : html`<${RowName} key="name" steps=${steps} name=${row?.name ?? ""} label=${words.name} suggestions=${suggestions} meanings=${schema["x-known-names"]} onLeave=${close} />
-              ${row !== null && html`<${RowRest} key="rest" part=${row} onRemove=${() => remove(row, at)} />`}`
+              ${row !== null && html`<${RowRest} key="rest" part=${row} about="${id}-${at}" onRemove=${() => remove(row, at)} />`}`
         }
-        ${row !== null && html`<${RowAbout} key="about" part=${row} meaning=${schema["x-known-names"]?.[row.name]} />`}</div>`,
+        ${row !== null && html`<${RowAbout} key="about" part=${row} id="${id}-${at}" meaning=${schema["x-known-names"]?.[row.name]} />`}</div>`,
     )}
     ${!isOpen && html`<${AddRow} words=${words.add} onAdd=${open} />`}
   </fieldset>`;
 }
 
 /** Value of a row, with its button. */
-function RowRest({ part, onRemove }: { part: Part; onRemove: () => void }): View {
+function RowRest({ part, about, onRemove }: { part: Part; about: string; onRemove: () => void }): View {
   const { value } = rowWordsOf(String(part.steps.at(-2)));
   const isEqual = value === "equals";
   return html`<span class="form-row-word">${isEqual ? value : ""}</span>
-    <${RowValue} part=${part} label="${isEqual ? "Text" : value} of ${part.name}" />
+    <${RowValue} part=${part} about=${about} label="${isEqual ? "Text" : value} of ${part.name}" />
     <${RemoveButton} label="Remove ${part.name}" onRemove=${onRemove} />`;
 }
 
-function RowAbout({ part, meaning }: { part: Part; meaning: string | undefined }): View {
-  return html`<div class="form-row-about">${part.is !== "json" && html`<${PartProblems} part=${part} />`}${meaning !== undefined && html`<p class="form-hint">${meaning}</p>`}
+function RowAbout({ part, id, meaning }: { part: Part; id: string; meaning: string | undefined }): View {
+  return html`<div id=${id} class="form-row-about">${part.is !== "json" && html`<${PartProblems} part=${part} />`}${meaning !== undefined && html`<p class="form-hint">${meaning}</p>`}
     ${part.steps.at(-2) === "map" && html`<${FoundValue} name=${part.name} />`}</div>`;
 }
 
-function RowValue({ part, label }: { part: Part; label: string }): View {
-  if (part.is === "texts") return html`<${TextsField} part=${part} label=${label} />`;
-  if (part.is === "value") return html`<${ValueField} part=${part} label=${label} />`;
-  return html`<${PathInput} part=${part as InputPart} label=${label} />`;
+/** `about` is the id of the element with the problems of the row. */
+function RowValue({ part, label, about }: { part: Part; label: string; about: string }): View {
+  if (part.is === "texts") return html`<${TextsField} part=${part} label=${label} about=${about} />`;
+  if (part.is === "value") return html`<${ValueField} part=${part} label=${label} about=${about} />`;
+  return html`<${PathInput} part=${part as InputPart} label=${label} about=${about} />`;
 }
 
-function PathInput({ part, label }: { part: InputPart; label: string }): View {
+function PathInput({ part, label, about }: { part: InputPart; label: string; about: string }): View {
   const { edit, problems } = useForm();
-  const target = useTarget(label, "path");
-  return html`<input ...${target} class="mono" aria-label=${label} aria-invalid=${(problems.get(pathOf(part.steps)) ?? []).length > 0} value=${part.node?.value ?? ""} placeholder="data.object.id" autocomplete="off" spellcheck=${false}
+  const target = useTarget(part.steps, label, "path");
+  return html`<input ...${target} class="mono" aria-label=${label} aria-describedby=${about} aria-invalid=${(problems.get(pathOf(part.steps)) ?? []).length > 0} value=${part.node?.value ?? ""} placeholder="data.object.id" autocomplete="off" spellcheck=${false}
     onInput=${(event: InputEvent) => {
       const typed = typedIn(event);
       edit((text) => setValue(text, part.steps, typed));

@@ -20,16 +20,11 @@ const MAX_ROWS = 14;
 const SHOWN_CHARS = 300;
 
 /** Returns a ref and a handler. The focused field becomes the target of the payload's values. */
-export function useTarget(label: string, kind: InsertTarget["kind"]) {
-  const { onTarget } = useForm();
+export function useTarget(steps: readonly Step[], label: string, kind: InsertTarget["kind"]) {
+  const { targets } = useForm();
   const input = useRef<TextInput>(null);
-  const isTarget = useRef(false);
-  useEffect(
-    () => () => {
-      if (isTarget.current) onTarget(null);
-    },
-    [],
-  );
+  const target = useRef<InsertTarget | null>(null);
+  useEffect(() => () => targets.drop(target.current), []);
   const insert = (text: string): void => {
     const { current } = input;
     if (current === null) return;
@@ -39,9 +34,11 @@ export function useTarget(label: string, kind: InsertTarget["kind"]) {
     current.dispatchEvent(new Event("input", { bubbles: true }));
     current.focus();
   };
+  const [list, index] = steps;
+  const owner = list === "actions" && typeof index === "number" ? ` of action ${index + 1}` : "";
   const onFocus = (): void => {
-    isTarget.current = true;
-    onTarget({ label, kind, insert });
+    target.current = { label: `${label}${owner}`, kind, insert };
+    targets.take(target.current);
   };
   return { ref: input, onFocus };
 }
@@ -61,7 +58,7 @@ export function TemplateInput({
   frame: FrameProps | { "aria-label": string };
 }): View {
   const { edit } = useForm();
-  const target = useTarget(label, "template");
+  const target = useTarget(part.steps, label, "template");
   const text = part.node?.value ?? "";
   const least = (part.schema.maxLength ?? 0) > LONG_CHARS ? LONG_ROWS : 1;
   const rows = Math.min(MAX_ROWS, Math.max(least, text.split("\n").length));

@@ -11,9 +11,12 @@ import { pathOf } from "./part-edit.ts";
 export function TextsField({
   part,
   label = labelOf(pathOf(part.steps)),
+  about,
 }: {
   part: InputPart;
   label?: string;
+  /** Id of the element that describes the field. */
+  about?: string;
 }): View {
   const { edit, focusNext } = useForm();
   const { node, steps } = part;
@@ -34,7 +37,7 @@ export function TextsField({
   return html`<div class="form-texts">${texts.map(
     (value, index) => html`<div key=${index} class="form-text">
       ${index > 0 && html`<span class="quiet">or</span>`}
-      <input aria-label=${index === 0 ? label : `${label}, choice ${index + 1}`} data-text="${path}.${index}" value=${value} autocomplete="off" spellcheck=${false}
+      <input aria-label=${index === 0 ? label : `${label}, choice ${index + 1}`} aria-describedby=${about} data-text="${path}.${index}" value=${value} autocomplete="off" spellcheck=${false}
         onInput=${(event: InputEvent) => {
           const typed = typedIn(event);
           edit((text) => setValue(text, at(index), typed));

@@ -55,16 +55,19 @@ function convert(node: JsonNode | null, kind: Kind): Json {
 export function ValueField({
   part,
   label = labelOf(pathOf(part.steps)),
+  about,
 }: {
   part: InputPart;
   label?: string;
+  /** Id of the element that describes the field. */
+  about?: string;
 }): View {
   const { edit } = useForm();
   const [wrong, setWrong] = useState<string | null>(null);
   const { node, steps, schema } = part;
   const kind = kindOf(node);
   const kinds = schema.anyOf === undefined ? (Object.keys(KINDS) as Kind[]) : SCALARS;
-  const frame = { "aria-label": label };
+  const frame = { "aria-label": label, "aria-describedby": about };
   return html`<div class="form-value form-value-${kind}" data-field=${pathOf(steps)}>
     <select aria-label="Kind of ${label}" value=${kind} onChange=${(event: Event) => {
       const chosen = typedIn(event) as Kind;
