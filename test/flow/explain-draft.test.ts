@@ -353,6 +353,23 @@ test("a stored event of the relay is explained by the draft, which is how a fix 
   expect(actions.map(({ detail }: { detail: { result: { outcome: string } } }) => detail.result.outcome)).toEqual(["skipped", "done"]);
 });
 
+test("no explanation shows a signature that the stored secret made of a text that the caller chose", async () => {
+  const verify = { scheme: "signature", signatureField: "proof.signature", tokenField: "proof.token", signedPayload: "{token}", encoding: "hex" };
+  const forged = createHmac("sha256", HOOK_SECRET).update("forged").digest("hex");
+  const definition = receiverDefinition({
+    verify,
+    map: { event_id: "proof.token", order: "proof.signature" },
+    actions: [record("{{mapped.order}}"), CALL],
+  });
+  const { status, body } = await explain(definition, { body: JSON.stringify({ proof: { token: "forged" } }) });
+  const { explanation } = body;
+  expect({ status, would: explanation.would }).toEqual({ status: 200, would: "run" });
+  const [map, event] = ["map", "event_id"].map((name) => explanation.steps.find(({ step }: { step: string }) => step === name));
+  expect(JSON.stringify(body)).not.toContain(forged);
+  expect(map.detail).toMatchObject([{ value: "forged" }, { value: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
+  expect(event.detail).toEqual({ eventId: "forged" });
+});
+
 test("no explanation left a line in the log or a run", () => {
   const text = running.logged.join("\n");
   for (const secret of [HOOK_SECRET, OTHER_SECRET]) expect(text).not.toContain(secret);

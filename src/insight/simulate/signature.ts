@@ -7,6 +7,7 @@ import { Refusal } from "../../base/refusal.ts";
 import { showText } from "../../base/shape.ts";
 import { cutUtf8, utf8Bytes } from "../../base/text.ts";
 import { explainToOwner } from "../../engine/receiver/rejection.ts";
+import { mintReceiverSecret } from "../../platform/secret/secret-text.ts";
 import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { ReceivedRequest, Verified, VerifyFields } from "../../rules/verify/contract.ts";
 import { receiveRequest } from "../../rules/verify/received-request.ts";
@@ -40,21 +41,30 @@ interface SignatureQuestion {
   turn: () => Promise<void>;
 }
 
-/** Adds the steps. Returns the request, and the verdict where it verified; else null. */
+/**
+ * Adds the steps. Returns the request, and the verdict where it verified; else null. `shown` is the request for the later steps, which can show its
+ * body. If the service signed the request, an example secret made its signature.
+ */
 export async function simulateSignature(
   steps: Steps,
   { relay, verify, secrets, lacksSecret, given, nowMs, turn }: SignatureQuestion,
-): Promise<{ call: ReceivedRequest; verdict: Verified | null }> {
+): Promise<{ call: ReceivedRequest; shown: ReceivedRequest; verdict: Verified | null }> {
   const { bodies: kinds, verifier } = relay.receiver;
   const receiverUrl = given.url;
   const signed = given.headers === null ? signAsSender(verify, secrets, given, receiverUrl, nowMs) : null;
   const headers = makeHeaders({ "content-type": given.contentType, ...(given.headers ?? signed?.headers) });
   const { body, search } = { ...given, ...signed };
-  const call = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
+  const receive = (bytes: Uint8Array): ReceivedRequest =>
+    receiveRequest({ headers, body: bytes, kinds, search, receiverUrl, nowMs });
+  const call = receive(body);
   const isSignedHere = signed !== null;
+  // Some senders write the signature into the body. A reader could send it, if the stored secret made it.
+  const example = { text: mintReceiverSecret(verify.scheme), isPublicKey: false, label: null };
+  const hidden = signed && signAsSender(verify, [example], { ...given, body }, receiverUrl, nowMs);
+  const shown = hidden === null ? call : receive(hidden.body);
   if (given.headers === null && !isSignedHere) {
     steps.unknown("signature", explainUnsigned(relay, secrets));
-    return { call, verdict: null };
+    return { call, shown, verdict: null };
   }
   const rejected = { verify, call, headers: [...headers], secrets };
   const proof = new SignatureEvidence(rejected).readOwnParts();
@@ -83,19 +93,19 @@ export async function simulateSignature(
   }
   if (lacksSecret && !isSignedHere) {
     steps.unknown("signature", explainUnchecked(relay, verify));
-    return { call, verdict: null };
+    return { call, shown, verdict: null };
   }
   if (verifier === null) {
     const { cause, code } = explainToOwner(relay, null);
     steps.stop("signature", "refuse", `The request is rejected with ${code}: ${cause}.`);
-    return { call, verdict: null };
+    return { call, shown, verdict: null };
   }
   const verdict = verifier.verify(call);
   if (verdict.verified) {
     const secret = lacksSecret ? EXAMPLE_SECRET : "the relay's own secret.";
     const by = isSignedHere ? `It verifies, signed here as the sender would with ${secret}` : "It verifies.";
     steps.ok("signature", by);
-    return { call, verdict };
+    return { call, shown, verdict };
   }
   const { code, cause, unmatched = false } = verdict;
   const diagnosis = code === "bad_signature" ? await diagnoseSignature(rejected, turn) : null;
@@ -105,7 +115,7 @@ export async function simulateSignature(
     code,
     changes,
   });
-  return { call, verdict: null };
+  return { call, shown, verdict: null };
 }
 
 const EXAMPLE_SECRET = "an example secret, because the relay has no secret yet.";

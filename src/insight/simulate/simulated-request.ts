@@ -62,7 +62,7 @@ export async function receiveGivenRequest(
   const given: GivenRequest = { ...(await readGivenBody(trigger, input)), headers, search, url };
   const { verify } = trigger;
   const question = { relay, verify, secrets, lacksSecret, given, nowMs: arrivedAtMs, turn: yieldToEventLoop };
-  const { call, verdict } = await simulateSignature(steps, question);
+  const { call, shown, verdict } = await simulateSignature(steps, question);
   if (verdict !== null) await simulateReuse(deps, steps, relay, call, verdict);
   if (isHandshake(relay.receiver, call))
     steps.stop(
@@ -71,7 +71,7 @@ export async function receiveGivenRequest(
       "It is the sender's handshake: it is answered once it verifies, and makes no event.",
     );
   await yieldToEventLoop();
-  const parsed = call.parsed();
+  const parsed = shown.parsed();
   if (!parsed.ok) {
     steps.stop("map", "refuse", parsed.message);
     throw new Refusal("invalid_input", `body cannot be read: ${parsed.message}`);
@@ -81,7 +81,7 @@ export async function receiveGivenRequest(
   const eventId = readEventId(mapped) ?? verdict?.senderEventId ?? null;
   const { body, contentType } = given;
   const example = input.body === undefined ? { body: Buffer.from(body).toString("utf8"), contentType } : null;
-  const text = parsed.form === null ? new TextDecoder().decode(call.body) : writeJson(parsed.value);
+  const text = parsed.form === null ? new TextDecoder().decode(shown.body) : writeJson(parsed.value);
   return {
     example,
     async write(tx, later, opened) {
