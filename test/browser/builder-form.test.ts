@@ -138,7 +138,7 @@ describe("typing", () => {
   test("a name of another row is refused, and the text keeps both rows", async () => {
     const name = page.locator('[data-row="trigger.map.3"] input').first();
     await name.fill("lost");
-    await page.getByText("lost has another row.").waitFor();
+    await page.getByText("Another row has this name.").waitFor();
     expect(Object.keys((await definition()).trigger.map)).toContain("order");
     await name.fill("order_id");
     await untilText("trigger/map/order_id", "data.order");
@@ -298,6 +298,28 @@ test("every known definition opens completely, and no byte changes", async () =>
     const { length: actions } = (one as { actions: unknown[] }).actions;
     expect([title, shown]).toEqual([title, { written, inJson: 0, actions }]);
   }
+});
+
+test("a hostile definition breaks nothing", async () => {
+  const deep = `${"[".repeat(5_000)}1${"]".repeat(5_000)}`;
+  await open();
+  const json = page.getByLabel("Definition as JSON");
+  const hostile = [
+    `{"name":"deep","actions":[{"type":"write_record","collection":"a","data":{"b":${deep}}}]}`,
+    JSON.stringify({ name: "wide", actions: Array(5_000).fill({ type: "call_url" }), trigger: { kind: "receiver", map: null } }),
+    JSON.stringify({ name: "script", "<script>alert(1)</script>\u202e": 1, trigger: { kind: "receiver", map: { "</code>\u202ex": "<b>" } } }),
+  ];
+  for (const one of hostile) {
+    await json.fill(one);
+    await page.waitForFunction(
+      (wanted) => document.querySelector<HTMLInputElement>('[data-field="name"] input')?.value === wanted,
+      JSON.parse(one).name,
+    );
+    await page.getByText("Edited in JSON").first().waitFor();
+    expect(await text()).toBe(one);
+  }
+  await json.fill("[]");
+  await page.getByText("Edited in JSON").first().waitFor();
 });
 
 test("a problem is at its field, and content that the form cannot show leads to the JSON", async () => {

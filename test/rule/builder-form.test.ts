@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Json, parseJson, writeJson } from "../../src/base/json.ts";
+import { MAX_JSON_DEPTH } from "../../src/base/limit.ts";
 import { makeDefinitionSchema } from "../../src/rules/relay/definition-shape.ts";
 import { SENDERS } from "../../src/rules/senders/registry.ts";
 import { type GroupPart, listParts, type Part, readForm } from "../../web/builder/form/form-part.ts";
@@ -99,6 +100,18 @@ describe("content that the form cannot express is named and stays", () => {
   test.each(rows)("%s", (_what, text, paths) => {
     expect(editedInJson(text)).toEqual(paths);
     expect(lostIn(text)).toEqual([]);
+  });
+
+  test("a value that is too large or too deep for a form", () => {
+    const data = (value: string) => `{"actions":[{"type":"write_record","collection":"a","data":{"b":${value}}}]}`;
+    const deep = (levels: number) => data(`${"[".repeat(levels)}1${"]".repeat(levels)}`);
+    expect(editedInJson(deep(MAX_JSON_DEPTH))).toEqual([]);
+    expect(editedInJson(deep(5_000))).toEqual(["actions.0.data.b"]);
+    expect(editedInJson(data(JSON.stringify(Array(150).fill(1))))).toEqual([]);
+    expect(editedInJson(data(JSON.stringify(Array(10_000).fill(1))))).toEqual(["actions.0.data.b"]);
+    const members = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`a${at}`, "b"]));
+    expect(editedInJson(JSON.stringify({ trigger: { kind: "receiver", map: members } }))).toEqual(["trigger.map"]);
+    expect(editedInJson(JSON.stringify({ actions: Array(10_000).fill({ type: "call_url" }) }))).toEqual(["actions"]);
   });
 
   test("a text that is not JSON has no form", () => {

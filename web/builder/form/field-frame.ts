@@ -3,6 +3,7 @@ import { useId } from "preact/hooks";
 import { html, type View } from "../../base/html.ts";
 import { DocsLink, docsOfField } from "../../component/docs-link.ts";
 import { Icon } from "../../component/icon.ts";
+import { SafeText } from "../../component/safe-text.ts";
 import { Sentence } from "../../component/sentence.ts";
 import type { JsonPart, Part } from "./form-part.ts";
 import type { FormProblem } from "./form-problem.ts";
@@ -84,7 +85,7 @@ export function EditedInJson({ part: { steps, node, name } }: { part: JsonPart }
   const { onShowJson, problems } = useForm();
   const path = pathOf(steps);
   return html`<div class="form-json" data-field=${path}>
-    <p><b>Edited in JSON</b> <code>${path === "" ? "definition" : name}</code> <span class="quiet">The form cannot show this content and does not change it.</span></p>
+    <p><b>Edited in JSON</b> <code><${SafeText} text=${path === "" ? "definition" : name} limit=${60} /></code> <span class="quiet">The form cannot show this content and does not change it.</span></p>
     <${Problems} problems=${problems.get(path) ?? []} />
     <button type="button" onClick=${() => onShowJson({ from: node.from, to: node.to })}>Show in JSON</button></div>`;
 }

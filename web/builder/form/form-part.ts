@@ -71,6 +71,10 @@ export function readForm(schema: Schema, text: string): Part | null {
   return readPart(schema, { name: "", steps: [], schema, isRequired: true, node, holder: null });
 }
 
+/** A value with more parts or more levels is left to the JSON, because a form of it would be slow and unreadable. */
+const MAX_VALUES = 200;
+const MAX_LEVELS = 40;
+
 function readPart(schema: Schema, field: Field): Part {
   const { node } = field;
   if (schema.oneOf !== undefined || schema.properties !== undefined)
@@ -80,12 +84,22 @@ function readPart(schema: Schema, field: Field): Part {
   if (schema.items?.oneOf !== undefined)
     return isKind(node, "list") ? readItems(schema.items, field) : asJson(field);
   const is = inputOf(schema);
-  return is !== null && fits(is, schema, node) ? { ...field, is } : asJson(field);
+  return is !== null && fits(is, schema, node) && !isLarge(node) ? { ...field, is } : asJson(field);
+}
+
+function isLarge(node: JsonNode | null): boolean {
+  let [level, count] = [node === null ? [] : [node], 0];
+  for (let depth = 0; level.length > 0; depth++) {
+    count += level.length;
+    if (count > MAX_VALUES || depth > MAX_LEVELS) return true;
+    level = level.flatMap(({ items, members }) => [...items, ...members.flatMap(({ value }) => value ?? [])]);
+  }
+  return false;
 }
 
 /** A missing value is shown as an empty field. */
 function isKind(node: JsonNode | null, kind: JsonNode["kind"]): boolean {
-  return node === null || node.kind === kind;
+  return node === null || (node.kind === kind && node.members.length + node.items.length <= MAX_VALUES);
 }
 
 function asJson(field: Field): Part {

@@ -80,7 +80,7 @@ export function RowName({
   return html`<div class="form-row-name"><input aria-label=${label} class="mono" value=${typed} list=${id} autocomplete="off" spellcheck=${false} aria-invalid=${isWrong}
       placeholder=${name === "" ? "Name" : ""} onInput=${type} onBlur=${leave} />
     <datalist id=${id}>${suggestions.map((one) => html`<option key=${one} value=${one}>${meanings[one]}</option>`)}</datalist>
-    ${isWrong && html`<p class="field-problem" role="alert">${typed === "" ? "Write a name." : `${typed} has another row.`}</p>`}</div>`;
+    ${isWrong && html`<p class="field-problem" role="alert">${typed === "" ? "Write a name." : "Another row has this name."}</p>`}</div>`;
 }
 
 function addMember(text: string, steps: readonly Step[], name: string, value: Json): string {

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { Json } from "../../base/exact-json.ts";
 import { html, type View } from "../../base/html.ts";
 import { Icon } from "../../component/icon.ts";
+import { SafeText } from "../../component/safe-text.ts";
 import type { JsonNode } from "../../editor/json-tree.ts";
 import { insertItem, removeAt, setValue } from "../../editor/text-edit.ts";
 import { typedIn } from "./field-frame.ts";
@@ -121,7 +122,7 @@ function GroupValue({ part, label }: { part: InputPart; label: string }): View {
     // Of two members with one name, the last one counts.
     const isHidden = members.findLastIndex((one) => one.name === name) !== at;
     if (value !== null && isHidden)
-      return html`<p key=${at}><b>Edited in JSON</b> <code>${name}</code> <button type="button" onClick=${() => onShowJson(value)}>Show in JSON</button></p>`;
+      return html`<p key=${at}><b>Edited in JSON</b> <code><${SafeText} text=${name} limit=${60} /></code> <button type="button" onClick=${() => onShowJson(value)}>Show in JSON</button></p>`;
     return html`<div key=${at} class="form-inner-row" data-row="${path}.${at}"><${RowName} key="name" steps=${steps} name=${name} label="Name in ${label}" suggestions=${[]} onLeave=${close} />
       ${value !== null && html`<${ValueField} part=${innerPart(part, value, name)} label=${name} /><${RemoveButton} label="Remove ${name}" onRemove=${() => edit((text) => removeAt(text, [...steps, name]))} />`}</div>`;
   })}${!isOpen && html`<${AddRow} words="Add a name" onAdd=${open} />`}</div>`;
