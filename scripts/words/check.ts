@@ -40,7 +40,7 @@ interface Place {
 const PLACES: readonly Place[] = [
   {
     name: "documentation",
-    files: ["docs/*.md", "README.md", "CONTRIBUTING.md", "SECURITY.md", "client/README.md"],
+    files: ["docs/*.md", "README.md", "CONTRIBUTING.md", "SECURITY.md", "client/**/README.md"],
     read: readMarkdown,
     isShort: true,
   },
@@ -59,7 +59,7 @@ const PLACES: readonly Place[] = [
   { name: "comments of web", files: ["web/**/*.ts", "web/**/*.css"], read: readComments, isShort: false },
   {
     name: "comments of scripts, client and tests",
-    files: ["scripts/**/*.ts", "client/*.{js,ts}", "test/**/*.ts"],
+    files: ["scripts/**/*.ts", "client/**/*.{js,mjs,ts}", "test/**/*.ts"],
     read: readComments,
     isShort: false,
   },

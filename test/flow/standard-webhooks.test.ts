@@ -1,9 +1,12 @@
 /** Tests the notices of an action with `standardWebhooks`: the vendors' library verifies them, and so does the check of X-Service-Signature. */
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from "bun:test";
 import { createHmac } from "node:crypto";
+import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
+import type { VerifyOptions } from "../../client/verifier/types.d.ts";
 import { EXAMPLE_SIGNING_SECRET } from "../../src/platform/secret/secret-text.ts";
 import { findRelay, RELAY, signingSecretContext } from "../../src/rules/relay/relay.ts";
+import { PROJECT_ROOT } from "../house/source-tree.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { type Sink, startSink } from "../kit/sink.ts";
@@ -12,6 +15,9 @@ import { type Sink, startSink } from "../kit/sink.ts";
 const OLD_SECRET = "sgn_Yh3cWq0pZsT7nLxKd5vRb8mGjE2aFuNiQk7bXFQsq4O";
 const MAP = { event_id: "id", event_type: "type" };
 const FIELD = "actions.0.standardWebhooks";
+
+type Verifier = typeof import("../../client/verifier/types.d.ts");
+const { verify } = (await import(join(PROJECT_ROOT, "client/verifier/verify.js"))) as Verifier;
 
 let running: RunningService;
 let sink: Sink;
@@ -63,6 +69,18 @@ function refusalOf({ headers, body }: Notice, secret: string): string | null {
   }
 }
 
+/** Verifies with the package for called servers at the service's time. Returns the id of the notice, or the code of the error. */
+async function idOf(options: VerifyOptions): Promise<string> {
+  setSystemTime(running.clock.now());
+  try {
+    return (await verify(options)).id;
+  } catch (error) {
+    return (error as { code: string }).code;
+  } finally {
+    setSystemTime();
+  }
+}
+
 /** Checks X-Service-Signature by the specification. */
 function isOwnSignature({ headers, body }: Notice, secret: string): boolean {
   const [, seconds, hex] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(headers["x-service-signature"] ?? "") ?? [];
@@ -82,6 +100,7 @@ describe("a notice with Standard Webhooks headers", () => {
       false,
     ]);
     expect(refusalOf({ ...notice, body: Buffer.concat([notice.body, Buffer.from(" ")]) }, secret)).toBe("No matching signature found");
+    expect([await idOf({ ...notice, secret }), await idOf({ ...notice, secret: EXAMPLE_SIGNING_SECRET })]).toEqual([id, "signature_mismatch"]);
   });
 
   test("has the same id at a replay, with the time and the signature of the replay", async () => {
@@ -112,7 +131,8 @@ describe("a notice with Standard Webhooks headers", () => {
     const before = await save("rotated");
     const { signingSecret: after } = (await local("PUT", "/relays/rotated/signing-secret")).body;
     expect(after).toMatch(/^whsec_/);
-    const { notice } = await sendEvent("rotated");
+    const { id, notice } = await sendEvent("rotated");
+    expect([await idOf({ ...notice, secret: before }), await idOf({ ...notice, secret: [before, after] })]).toEqual(["signature_mismatch", id]);
     expect([refusalOf(notice, before), refusalOf(notice, after), isOwnSignature(notice, after)]).toEqual(["No matching signature found", null, true]);
   });
 
