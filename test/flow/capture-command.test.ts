@@ -71,6 +71,21 @@ test("with --once --json it prints the capture and the first request as lines of
   expect(said).not.toContain(SECRET);
 });
 
+test.each([
+  ["a long content type", { body: BODY, headers: { "content-type": `application/json; a=${"b".repeat(300)}` } }, ["event ID  id = evt_7."]],
+  ["a body of other bytes", { body: new Uint8Array(100_000).fill(255) }, []],
+  ["a body of control characters", { body: new Uint8Array(200_000) }, []],
+])("a request with %s does not end the capture", async (_what, odd, wanted) => {
+  const post = async (url: string) => {
+    await (await fetch(url, { method: "POST", ...odd })).arrayBuffer();
+    await send(url);
+  };
+  const { code, said, told } = await capture([], { post, until: "Request 2 at" });
+  expect(code).toBe(0);
+  for (const text of ["Request 1 at", "Request 2 at", ...wanted]) expect(said).toContain(text);
+  expect(told.includes("Request 1 cannot be guessed: ")).toBe(wanted.length === 0);
+});
+
 test("it ends by itself when the capture is full or deleted", async () => {
   const full = await capture([], { post: async (url) => await Promise.all(Array.from({ length: 20 }, () => send(url))), until: "nothing" });
   expect([full.code, full.told]).toEqual([0, expect.stringContaining("The capture is full")]);

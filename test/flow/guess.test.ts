@@ -397,3 +397,11 @@ test("nothing was saved, and the secret is in no log line", async () => {
   expect(running.logged.join("\n")).not.toContain(SECRET);
   expect(await running.rows("SELECT DISTINCT action FROM audit")).toEqual([{ action: "relay.created" }]);
 });
+
+test.each([
+  ["a member of the name of a built-in property", { body: '{"constructor":{"type":"a.b","id":"1"}}' }],
+  ["a token in a header whose name no recipe can have", { body: "{}", headers: { ["h".repeat(200)]: SECRET }, secret: SECRET }],
+  ["a token in a query parameter whose name no recipe can have", { body: "{}", search: `?a[b]=${SECRET}`, secret: SECRET }],
+])("%s is guessed as a definition that can be saved", async (_what, sent) => {
+  expect(problemsOf(await guess(sent))).toEqual([]);
+});

@@ -84,6 +84,8 @@ const TIME_DIGITS = 12;
 /** The most headers of a stored request, and the most characters of each. */
 const MAX_HEADERS = 60;
 const MAX_HEADER_CHARS = 4_000;
+/** The longest content type that a guess or an explanation takes. The headers have a longer one. */
+const MAX_CONTENT_TYPE_CHARS = 200;
 /** Headers of the connection, which say nothing about the sender. */
 const OWN_HEADERS = new Set([
   "host",
@@ -231,10 +233,11 @@ export class RequestCaptures {
     const kept = [...headers]
       .filter(([name, value]) => !OWN_HEADERS.has(name) && value.length <= MAX_HEADER_CHARS)
       .slice(0, MAX_HEADERS);
+    const contentType = headers.get("content-type");
     const request: CapturedRequest = {
       method,
       search: search.slice(0, MAX_SEARCH_CHARS),
-      contentType: headers.get("content-type"),
+      contentType: (contentType?.length ?? 0) > MAX_CONTENT_TYPE_CHARS ? null : contentType,
       headers: Object.fromEntries(kept),
       body: new TextDecoder().decode(body),
     };

@@ -2,11 +2,12 @@
  * Tries a given secret on a guessed recipe. If the request does not verify, it searches for a recipe with which it does, within the limit of
  * work of the diagnosis. No secret is in a result.
  */
+import { checkShape } from "../../base/check-shape.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { readPastedSecret } from "../../platform/secret/secret-text.ts";
 import type { ReceivedRequest, VerifyFields } from "../verify/contract.ts";
 import { bindScheme } from "../verify/registry.ts";
-import { tokenPlacesOf } from "../verify/shared-token.ts";
+import { sharedToken, tokenPlacesOf } from "../verify/shared-token.ts";
 import { findTokens, type HeaderList } from "../verify/signature-candidate.ts";
 import { diagnoseSignature, formatDiagnosis } from "../verify/signature-diagnosis.ts";
 import { type KnownSecret, SignatureEvidence } from "../verify/signature-evidence.ts";
@@ -82,22 +83,24 @@ async function findRecipe(guessed: VerifyFields, trial: Trial): Promise<RecipeGu
   return null;
 }
 
-/** Finds the header or query parameter that has the secret itself. */
+/** Finds the header or query parameter that has the secret itself, of those that a recipe can name. */
 function findTokenPlace({ call, headers, secret }: Trial): RecipeGuess | null {
-  const header = headers.find(([, value]) => isSameText(value.trim(), secret.trim()))?.[0];
-  if (header !== undefined)
-    return {
-      verify: { scheme: "shared_token", header },
-      why: `The header ${header} has the given secret itself.`,
-    };
-  const query = [...new URLSearchParams(call.search)]
-    .slice(0, MAX_QUERY_FIELDS)
-    .find(([, value]) => isSameText(value, secret.trim()))?.[0];
-  if (query === undefined) return null;
-  return {
-    verify: { scheme: "shared_token", query },
-    why: `The query parameter ${query} has the given secret itself.`,
-  };
+  const query = [...new URLSearchParams(call.search)].slice(0, MAX_QUERY_FIELDS);
+  const places = [
+    ...headers.map(([header, value]) => ({
+      place: { header },
+      noun: `header ${header}`,
+      value: value.trim(),
+    })),
+    ...query.map(([name, value]) => ({ place: { query: name }, noun: `query parameter ${name}`, value })),
+  ];
+  const found = places
+    .filter(({ value }) => isSameText(value, secret.trim()))
+    .map(({ place, noun }) => ({ verify: { scheme: sharedToken.name, ...place }, noun }))
+    .find(({ verify }) => checkShape(sharedToken.shape, verify).length === 0);
+  return found === undefined
+    ? null
+    : { verify: found.verify, why: `The ${found.noun} has the given secret itself.` };
 }
 
 async function explain(verify: VerifyFields, { call, headers, secret, pause }: Trial): Promise<string> {

@@ -119,15 +119,15 @@ const TYPE_KEYS: readonly string[] = [
   "action",
 ];
 /** Members of an envelope that describe the event, with the names that mean its type there. */
-const TYPE_PLACES: Readonly<Record<string, readonly string[]>> = {
-  event: ["type", "name", "eventtype", "action", "event"],
-  meta: ["eventname", "eventtype", "event", "type"],
-  metadata: ["eventname", "eventtype"],
-  notification: ["type", "eventtype", "event"],
-  header: ["eventtype", "eventname", "type"],
-  data: ["eventtype", "eventname"],
-  payload: ["eventtype", "eventname"],
-};
+const TYPE_PLACES: ReadonlyMap<string, readonly string[]> = new Map([
+  ["event", ["type", "name", "eventtype", "action", "event"]],
+  ["meta", ["eventname", "eventtype", "event", "type"]],
+  ["metadata", ["eventname", "eventtype"]],
+  ["notification", ["type", "eventtype", "event"]],
+  ["header", ["eventtype", "eventname", "type"]],
+  ["data", ["eventtype", "eventname"]],
+  ["payload", ["eventtype", "eventname"]],
+]);
 const TYPE_VALUE = /^[A-Za-z][A-Za-z0-9_.:/ -]{0,99}$/;
 const TYPE_SEPARATOR = /[.:/_]/;
 /** Values that say only that there is an event. */
@@ -137,7 +137,7 @@ function guessType(leaves: readonly Leaf[], base: readonly string[]): ValueGuess
   const ranked = leaves.flatMap((leaf) => {
     const place = placeIn(leaf, base);
     if (place === null || !TYPE_VALUE.test(leaf.text)) return [];
-    const names = place === "" ? TYPE_KEYS : (TYPE_PLACES[place] ?? []);
+    const names = place === "" ? TYPE_KEYS : (TYPE_PLACES.get(place) ?? []);
     const at = names.indexOf(leaf.key);
     if (at < 0) return [];
     const isGeneric = GENERIC_TYPES.has(keyOf(leaf.text));

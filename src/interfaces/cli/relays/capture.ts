@@ -84,6 +84,9 @@ async function readCapture(api: Api, id: string): Promise<CaptureView | null> {
   }
 }
 
+/** The codes with which a guess refuses a request itself. */
+const REFUSED_REQUEST: ReadonlySet<string> = new Set(["invalid_input", "body_too_large"]);
+
 async function printRequest(
   api: Api,
   input: Input,
@@ -91,8 +94,16 @@ async function printRequest(
   { request, url, secret }: { request: CaptureView["requests"][number]; url: string; secret: string | null },
 ): Promise<void> {
   const { method, search, headers, contentType, body, at, id } = request;
-  const guessed = await guessRequest(api, { body, headers, contentType, search, url }, secret);
-  if (input.on("json")) return world.say(writeJson({ request, guess: guessed }));
+  const guessed = await guessRequest(api, { body, headers, contentType, search, url }, secret).catch(
+    (error: unknown) => {
+      // One request that cannot be guessed, such as a binary body, must not end the capture.
+      if (error instanceof Refusal && REFUSED_REQUEST.has(error.code)) return error;
+      throw error;
+    },
+  );
+  const isGuessed = !(guessed instanceof Refusal);
+  if (!isGuessed) world.tell(`Request ${id} cannot be guessed: ${guessed.message}`);
+  if (input.on("json")) return world.say(writeJson({ request, guess: isGuessed ? guessed : null }));
   const lines = [
     "",
     `Request ${id} at ${at}`,
@@ -100,10 +111,7 @@ async function printRequest(
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     "",
     ...(body === "" ? ["(no body)"] : body.split("\n")),
-    "",
-    ...writeGuess(guessed),
-    "",
-    ...writeJson(guessed.definition, 2).split("\n"),
+    ...(isGuessed ? ["", ...writeGuess(guessed), "", ...writeJson(guessed.definition, 2).split("\n")] : []),
   ];
   world.say(lines.join("\n"));
 }
