@@ -82,6 +82,18 @@ describe("the notice", () => {
     expect(callUrl.repeats).toBe(true);
   });
 
+  test("with Standard Webhooks headers has the event's id on every attempt and replay", async () => {
+    const signingSecret = "whsec_AAEC/w==";
+    const intend = (nowMs: number, standardWebhooks: boolean) =>
+      callUrl.intend(noStore, { ...action, standardWebhooks }, makeRun({ nowMs, signingSecret }));
+    const body = await Bun.file(join(golden, "outbound-notice.json")).text();
+    const plan = { url: action.url, body, signingSecret };
+    const signed = { plan: { ...plan, webhookId: "evt_0199b7a1f3c07d3e8a5b6c7d8e9f0a1b" } };
+    expect(await intend(1_767_603_600_000, true)).toEqual(signed);
+    expect(await intend(1_767_700_000_000, true)).toEqual(signed);
+    expect(await intend(1_767_603_600_000, false)).toEqual({ plan });
+  });
+
   test("of an event without a person has person null", async () => {
     const run = makeRun({ person: null, results: [] });
     const { requests } = await runCall(answered(200), run);
