@@ -93,6 +93,21 @@ test("it ends by itself when the capture is full or deleted", async () => {
   expect([gone.code, gone.told]).toEqual([0, expect.stringContaining("The capture is over.")]);
 });
 
+test.each([
+  ["capture", [], { status: 404, code: "not_found" }],
+  ["guess", ["-"], { status: 405, code: "method_not_allowed" }],
+])("relay %s says that a server without its route is of an earlier version", async (name, line, { status, code: refused }) => {
+  const ofKey = { app: "app_test", environment: "development", owner: null, expiresAt: null };
+  await using older = Bun.serve({
+    port: 0,
+    fetch: ({ url }) =>
+      url.endsWith("/api/key") ? Response.json(ofKey) : Response.json({ code: refused, message: "This path does not exist." }, { status }),
+  });
+  const origin = `http://127.0.0.1:${older.port}`;
+  const { code, told } = await runCommand([name, ...line], { cwd, env: { ...env, RELAY_URL: origin }, input: BODY });
+  expect([code, told]).toEqual([1, expect.stringContaining(`The server at ${origin} is of an earlier version`)]);
+});
+
 test("on a data directory without a server it is refused, and makes no capture", async () => {
   // The note of a running server is written by relay serve, and not by a service in this process.
   await using running = await startRunningService();

@@ -47,3 +47,11 @@ export function refuseMisread(url: string, what: string): CommandFailure {
     `The answer of ${url} ${what}: check that --url names a relay server of this version (relay --version). RELAY_DEBUG=1 shows the code line.`,
   );
 }
+
+/** Fails with `service_not_running` for a server that lacks a route of this version. */
+export function refuseOlder(url: string): CommandFailure {
+  return new CommandFailure(
+    "service_not_running",
+    `The server at ${url} is of an earlier version, which cannot do this: update it to the version of this command (relay --version).`,
+  );
+}

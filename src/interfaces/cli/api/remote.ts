@@ -10,7 +10,7 @@ import { errorCode } from "../../../platform/outbound/connect.ts";
 import { CommandFailure, UsageError } from "../command.ts";
 import { toRefusalCode } from "../refusal-text.ts";
 import { type Answered, Api, readAnswer, readObject, refuseOtherServer, type Sent } from "./api.ts";
-import { noteAnswer } from "./read-answer.ts";
+import { noteAnswer, refuseOlder } from "./read-answer.ts";
 
 const TIMEOUT_MS = 60_000;
 const JSON_TYPE = "application/json";
@@ -233,6 +233,8 @@ const MAX_PROGRAM_CHARS = 60;
 function readRefusal(remote: Asked, status: number, answer: JsonObject): Error {
   const { code, message, problems, resetAt, docs } = answer;
   if (typeof code !== "string" || typeof message !== "string") return refuseOtherServer(remote.url, status);
+  // A command sends only methods that a server of this version takes.
+  if (code === "method_not_allowed") return refuseOlder(remote.url);
   const resetAtMs = typeof resetAt === "string" ? Date.parse(resetAt) : Number.NaN;
   const again =
     code === "unauthenticated" && remote.profile !== null

@@ -5,6 +5,7 @@ import { Refusal } from "../../../base/refusal.ts";
 import type { CaptureView } from "../../../engine/receiver/request-capture.ts";
 import type { Api } from "../api/api.ts";
 import { withApi } from "../api/connect.ts";
+import { refuseOlder } from "../api/read-answer.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input } from "../command.ts";
 import { JSON_OUTPUT, readRunningUrl } from "../data-directory.ts";
@@ -27,7 +28,7 @@ export const capture: Command = {
     const secret = await readSecret(input, world);
     await withApi("write", input, world, async (api) => {
       if (api.isLocal) requireRunning(readDataDir(input, world));
-      const opened = (await api.request<{ capture: CaptureView }>("POST", "/captures", {})).capture;
+      const opened = await openCapture(api);
       try {
         await printRequests(api, input, world, { opened, secret });
       } finally {
@@ -36,6 +37,15 @@ export const capture: Command = {
     });
   },
 };
+
+async function openCapture(api: Api): Promise<CaptureView> {
+  try {
+    return (await api.request<{ capture: CaptureView }>("POST", "/captures", {})).capture;
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "not_found") throw refuseOlder(api.url);
+    throw error;
+  }
+}
 
 /** Throws if no service on the data directory could receive a request. */
 function requireRunning(dataDir: string): void {
