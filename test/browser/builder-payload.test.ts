@@ -15,7 +15,7 @@ afterAll(() => dashboard[Symbol.asyncDispose]());
 
 const api = (method: string, path: string, body?: unknown) => running.api(method, path, body, "local");
 const paid =
-  '{"id":"one","type":"paid","number":123456789012345678901,"data":{"email":"ada@example.com","lines":[{"sku":"a"},{"sku":"b"}],"a.b":1},"more":{"1":1,"2":2,"3":3}}';
+  '{"id":"one","type":"paid","number":123456789012345678901,"data":{"email":"ada@example.com","lines":[{"sku":"a"},{"sku":"b"}],"a.b":1,"odd":"a\\u202eb"},"more":{"1":1,"2":2,"3":3}}';
 const row = (name: string | RegExp) => page.getByRole("treeitem", { name });
 const use = (name: string | RegExp) =>
   page.getByRole("menu").getByRole(/^(Insert|Copy|Use under)/.test(String(name)) ? "menuitem" : "menuitemcheckbox", { name });
@@ -118,6 +118,12 @@ test("a value that no path names says why", async () => {
   await page.getByText("A name in this path contains a dot or a brace").waitFor();
   await page.keyboard.press("Escape");
   expect(await page.getByRole("menu").count()).toBe(0);
+});
+
+test("a character that turns the text around is shown as an escape, in the tree and in the menu", async () => {
+  await row(/^odd: "a\\u202eb"/).click();
+  await use(/^Only when this is “a\\u202eb”/).waitFor();
+  await page.keyboard.press("Escape");
 });
 
 test("the search lists values by name and by text, with their paths", async () => {

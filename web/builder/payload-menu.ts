@@ -4,7 +4,7 @@ import { copyText } from "../base/clipboard.ts";
 import { html, type View } from "../base/html.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Icon } from "../component/icon.ts";
-import { SafeText } from "../component/safe-text.ts";
+import { escapeTricky, SafeText } from "../component/safe-text.ts";
 import { tellDone, tellFailed } from "../component/toast.ts";
 import type { InsertTarget } from "./insert-target.ts";
 import { isMapName, type PayloadUses } from "./payload-use.ts";
@@ -81,7 +81,7 @@ export function PayloadMenu({
     <div ref=${menu} role="menu" aria-label="Uses of ${path}" onKeyDown=${press}>${items.map(
       ({ label, isOn, run }) =>
         html`<button key=${label} type="button" role=${isOn === undefined ? "menuitem" : "menuitemcheckbox"} aria-checked=${isOn === undefined ? undefined : String(isOn)}
-          tabindex="-1" class="payload-use" onClick=${run}><span class="payload-check" aria-hidden="true">${isOn === true && html`<${Icon} name="check" size=${12} />`}</span>${label}</button>`,
+          tabindex="-1" class="payload-use" onClick=${run}><span class="payload-check" aria-hidden="true">${isOn === true && html`<${Icon} name="check" size=${12} />`}</span><span>${escapeTricky(label)}</span></button>`,
     )}</div>
     ${isNaming && html`<${NameDialog} uses=${uses} onClose=${() => onClose()} onName=${(name: string) => uses.nameAs !== null && take(uses.nameAs(text, name))} />`}
   </div>`;

@@ -7,6 +7,7 @@ import { isObject, writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { sayWhen, useNow } from "../base/time-words.ts";
+import { sayTricky } from "../base/tricky.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { tellFailed } from "../component/toast.ts";
@@ -15,6 +16,7 @@ import { keepSeen, recallSeen, type SeenRequest, seenOfPaste } from "./seen-requ
 const SHOWN_EVENTS = 5;
 /** Parts of a request whose sender's headers are not known. */
 const UNSIGNED = { headers: null, search: "", url: null, receivedAt: null } as const;
+const TYPE_CHARS = 60;
 const EXAMPLE = "example";
 const KEPT = "kept";
 
@@ -112,7 +114,7 @@ export function RequestChoice({
   return html`<label class="request-choice"><span>Request</span>
     <select value=${chosen} onChange=${(event: Event_) => void pick((event.target as HTMLSelectElement).value)}>
       ${request !== null && !isListed && option(chosen, capitalize(request.from))}
-      ${listed.map(({ id, eventType, createdAt }) => option(`event ${id}`, `Event: ${eventType ?? id}, ${sayWhen(createdAt, now)}`))}
+      ${listed.map(({ id, eventType, createdAt }) => option(`event ${id}`, `Event: ${sayTricky((eventType ?? id).slice(0, TYPE_CHARS))}, ${sayWhen(createdAt, now)}`))}
       ${cases.map(({ name }) => option(`case ${name}`, `Case: ${name}`))}
       ${option(EXAMPLE, "An example from Relay")}
       ${option("paste", "Paste a request…")}

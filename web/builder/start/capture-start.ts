@@ -88,7 +88,7 @@ function OpenCapture({
         (
           one,
         ) => html`<li key=${one.id}><button type="button" class="bare start-line" onClick=${() => onRequest(seenOf(url, one))}>
-          <span class="clip"><b>${one.method}</b> <span class="quiet">${one.contentType ?? "no content type"}, ${sayBytes(one.bytes)}</span></span>
+          <span class="clip"><b><${SafeText} text=${one.method} limit=${20} /></b> <span class="quiet"><${SafeText} text=${one.contentType ?? "no content type"} limit=${80} />, ${sayBytes(one.bytes)}</span></span>
           <span class="quiet"><${Ago} at=${one.at} /></span>
           <span class="clip start-more"><${SafeText} text=${one.body.slice(0, BODY_CHARS)} limit=${BODY_CHARS} /></span></button></li>`,
       )}</ul>`
