@@ -50,6 +50,7 @@ const CASES: Case[] = [
   { rule: "a notice from more than five minutes ahead", ...bad({ nowSeconds: SENT_SECONDS - 301 }) },
   { rule: "another time with the same signature", ...bad({ header: SIGNED.replace(/t=\d+/, `t=${SENT_SECONDS + 1}`) }) },
   { rule: "a wrong secret", ...bad({ secret: EXAMPLE_SIGNING_SECRET }) },
+  { rule: "an empty secret, with which anyone can sign", ...bad({ header: signNotice("", NOTICE.toString("utf8"), SENT_MS), secret: "" }) },
   { rule: "a signature of zeros", ...bad({ header: withSignature("0".repeat(64)) }) },
   { rule: "a signature that is too short", ...bad({ header: withSignature("00") }) },
   { rule: "a signature that is no hex", ...bad({ header: withSignature("z".repeat(64)) }) },
