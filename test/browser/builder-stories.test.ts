@@ -206,6 +206,15 @@ test("tell my server when an order record changes, on a small screen", async () 
   await page.getByRole("button", { name: "Use this template" }).click();
   await view("Form").click();
   await field("name").getByRole("textbox").fill("order-changed");
+  // The form becomes visible for the field into which the value is inserted.
+  const subject = field("actions.0.subject").locator("textarea");
+  await subject.fill("Order ");
+  await view("Request").click();
+  await use(/^status: "paid"/, "Insert into Subject");
+  await page.waitForFunction(() => {
+    const { activeElement } = document;
+    return activeElement instanceof HTMLTextAreaElement && activeElement.value === "Order {{record.data.status}}";
+  });
   await page.getByRole("button", { name: "Remove status" }).click();
   await page.getByRole("button", { name: "Remove action 1" }).click();
   await addAction(/^Call a URL/);
