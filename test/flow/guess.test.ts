@@ -400,6 +400,8 @@ test("nothing was saved, and the secret is in no log line", async () => {
 
 test.each([
   ["a member of the name of a built-in property", { body: '{"constructor":{"type":"a.b","id":"1"}}' }],
+  ["a body that is null", { body: "null", contentType: "application/json" }],
+  ["a body that is only a text", { body: '"a@example.com"', contentType: "application/json" }],
   ["a token in a header whose name no recipe can have", { body: "{}", headers: { ["h".repeat(200)]: SECRET }, secret: SECRET }],
   ["a token in a query parameter whose name no recipe can have", { body: "{}", search: `?a[b]=${SECRET}`, secret: SECRET }],
 ])("%s is guessed as a definition that can be saved", async (_what, sent) => {

@@ -63,6 +63,7 @@ export function warnFixedIndex(path: string): string {
 /** Lists the scalar values that a path can read, those near the top first. */
 function listLeaves(root: Json, isField: boolean): Leaf[] {
   const leaves: Leaf[] = [];
+  if (root === null || typeof root !== "object") return leaves;
   let level: { value: Json; segments: readonly string[] }[] = [{ value: root, segments: [] }];
   for (let depth = 0; depth < Math.min(MAX_DEPTH, MAX_PATH_SEGMENTS) && level.length > 0; depth++) {
     const next: typeof level = [];
