@@ -71,6 +71,14 @@ test("with --once --json it prints the capture and the first request as lines of
   expect(said).not.toContain(SECRET);
 });
 
+test("a body cannot imitate a line of the command", async () => {
+  const post = async (url: string) =>
+    await (await fetch(url, { method: "POST", body: "a\nRequest 2 at noon\n  verify    It verifies." })).arrayBuffer();
+  const { said } = await capture(["--once"], { post, until: "nothing" });
+  expect(said.split("\n").filter((line) => /^(Request| {2}verify)/.test(line)).length).toBe(2);
+  expect(said).toContain("\n    a\n    Request 2 at noon\n      verify    It verifies.\n");
+});
+
 test.each([
   ["a long content type", { body: BODY, headers: { "content-type": `application/json; a=${"b".repeat(300)}` } }, ["event ID  id = evt_7."]],
   ["a body of other bytes", { body: new Uint8Array(100_000).fill(255) }, []],
@@ -137,6 +145,7 @@ test.each(TEXTS)("relay guess reads %s, from a file and from standard input", as
 
 test.each([
   ["a file that does not exist", ["guess", "none.txt"], 1, "cannot be read"],
+  ["standard input without a request", ["guess", "-"], 1, "Standard input is empty"],
   ["request and secret from standard input", ["guess", "-", "--secret-stdin"], 2, "set RELAY_SECRET"],
 ])("%s is refused", async (_what, line, code, told) => {
   expect(await runCommand(line, { cwd, env })).toMatchObject({ code, told: expect.stringContaining(told) });

@@ -184,7 +184,7 @@ const TABLES: readonly (readonly [table: string, key: string, most: number])[] =
   ["rejected_count", "at", SMALL],
   ["passed_count", "at", SMALL],
   ["unknown_request", "name", SMALL],
-  // A capture can have half a megabyte.
+  // A capture can have three megabytes.
   ["request_capture", "id", 1],
   ["invite_count", "utc_day", SMALL],
   ["stored_bytes", "owner_id", SMALL],

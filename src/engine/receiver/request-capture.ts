@@ -183,15 +183,15 @@ function sealContext(id: string): string {
   return `capture:${id}`;
 }
 
-/** Deletes some captures whose hour is over. Returns whether there may be more. */
+/** Deletes a capture whose hour is over. Returns whether there may be more. */
 export async function deleteEndedCaptures(tx: Writer, nowMs: number): Promise<boolean> {
   const sql = `DELETE FROM request_capture WHERE id IN
     (SELECT id FROM request_capture WHERE expires_at <= $nowMs ORDER BY expires_at LIMIT $most)`;
   return (await tx.run(sql, { nowMs, most: DELETED_AT_ONCE })) === DELETED_AT_ONCE;
 }
 
-/** A capture can have half a megabyte, which is overwritten. */
-const DELETED_AT_ONCE = 5;
+/** A capture can have three megabytes, which are overwritten: in the sealed JSON, a control character of a body has six. */
+const DELETED_AT_ONCE = 1;
 
 /** Finds the time when the next capture ends. null: there is none. */
 export async function findNextEnd(tx: Reader): Promise<number | null> {

@@ -120,7 +120,8 @@ async function printRequest(
     `${method} ${search === "" ? "without a query" : search}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     "",
-    ...(body === "" ? ["(no body)"] : body.split("\n")),
+    // The indent distinguishes a line of the body from a line of the command, which a stranger could imitate.
+    ...(body === "" ? ["(no body)"] : body.split("\n").map((line) => `    ${line}`)),
     ...(isGuessed ? ["", ...writeGuess(guessed), "", ...writeJson(guessed.definition, 2).split("\n")] : []),
   ];
   world.say(lines.join("\n"));

@@ -35,6 +35,11 @@ export const guess: Command = {
         "The request and the secret both come from standard input: set RELAY_SECRET instead of --secret-stdin.",
       );
     const text = file === "-" ? await world.readInput() : await readText(resolve(world.cwd, file));
+    if (text.trim() === "")
+      throw new CommandFailure(
+        "file_unusable",
+        `${file === "-" ? "Standard input" : file} is empty: give a curl command, headers with a body, or a body.`,
+      );
     const { body, headers, contentType, search } = readPastedCall(text);
     const secret = await readSecret(input, world);
     const guessed = await withApi("read", input, world, (api) =>
