@@ -1,30 +1,24 @@
 /**
- * Compiles the service to one executable: `dist/relay` for this machine, or with --all one file for each released system. `npm run check`
- * tests the result.
+ * Compiles the service to one executable: `dist/relay` for this machine, or with --all one file for each released system. `--out` names another
+ * folder. `npm run check` tests the result.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { executableFile, RELEASED } from "./release/systems.ts";
 import { runStep } from "./step.ts";
 
 /** Removes the source maps next to the executable, which contains them. */
-function removeMaps(): void {
-  for (const file of readdirSync("dist")) if (file.endsWith(".map")) rmSync(`dist/${file}`);
+function removeMaps(folder: string): void {
+  for (const file of readdirSync(folder)) if (file.endsWith(".map")) rmSync(join(folder, file));
 }
-
-/** The released systems: the Bun that each executable contains, and the name of its file. */
-const RELEASED = [
-  { target: "bun-linux-x64-baseline", file: "relay-linux-x64" },
-  { target: "bun-linux-arm64", file: "relay-linux-arm64" },
-  { target: "bun-darwin-arm64", file: "relay-darwin-arm64" },
-  { target: "bun-darwin-x64", file: "relay-darwin-x64" },
-  { target: "bun-windows-x64", file: "relay-windows-x64.exe" },
-] as const;
 
 interface Build {
   /** The target system; undefined for the system of this machine. */
   target?: string;
-  file: string;
+  /** The path of the executable, in an existing folder. */
+  outfile: string;
 }
 
 /**
@@ -89,8 +83,7 @@ function removeStaleFolders(): void {
   }
 }
 
-async function compileOn(base: string, build: Build): Promise<number> {
-  const outfile = `dist/${build.file}`;
+async function compileOn(base: string, { target, outfile }: Build): Promise<number> {
   const folder = mkdtempSync(join("dist", WORK_FOLDER));
   const command = [
     process.execPath,
@@ -107,7 +100,7 @@ async function compileOn(base: string, build: Build): Promise<number> {
     "--no-compile-autoload-dotenv",
     "--no-compile-autoload-bunfig",
     `--compile-executable-path=${base}`,
-    ...(build.target === undefined ? [] : [`--target=${build.target}`]),
+    ...(target === undefined ? [] : [`--target=${target}`]),
     `--outfile=${relative(folder, outfile)}`,
   ];
   const code = await runStep(command, { cwd: folder });
@@ -116,17 +109,32 @@ async function compileOn(base: string, build: Build): Promise<number> {
   return code;
 }
 
-const unknown = process.argv.slice(2).filter((argument) => argument !== "--all");
-if (unknown.length > 0) {
-  console.error(`build does not know ${unknown.join(" ")}; use --all, or nothing for this machine.`);
-  process.exit(2);
+/** Reads the options. Ends the process with a sentence if there are others. */
+function readOptions(): { all: boolean; out: string } {
+  try {
+    const options = {
+      all: { type: "boolean", default: false },
+      out: { type: "string", default: "dist" },
+    } as const;
+    return parseArgs({ args: process.argv.slice(2), options }).values;
+  } catch (error) {
+    console.error(
+      `build: ${(error as Error).message}. Use --all, --out <folder>, or nothing for this machine.`,
+    );
+    process.exit(2);
+  }
 }
+
+const { all, out } = readOptions();
 mkdirSync("dist", { recursive: true });
+mkdirSync(out, { recursive: true });
 removeStaleFolders();
-const ownBuild: Build = { file: process.platform === "win32" ? "relay.exe" : "relay" };
+const builds: Build[] = all
+  ? RELEASED.map((system) => ({ target: system.target, outfile: join(out, executableFile(system)) }))
+  : [{ outfile: join(out, process.platform === "win32" ? "relay.exe" : "relay") }];
 let failed = 0;
-for (const build of process.argv.includes("--all") ? [...RELEASED] : [ownBuild]) {
+for (const build of builds) {
   if ((await compile(build)) !== 0) failed++;
 }
-removeMaps();
+removeMaps(out);
 process.exit(failed === 0 ? 0 : 1);

@@ -158,10 +158,18 @@ async function run(bun, words) {
   const command = isService ? [bun, ...words] : [bun, "--no-orphans", ...words];
   // A script passes the flag on to the services that its tests start, where it must not apply.
   const { BUN_FEATURE_FLAG_NO_ORPHANS: _, ...own } = process.env;
-  const env = isService ? { ...own, RELAY_PARENT_PID: String(process.pid) } : process.env;
+  const launched = { RELAY_PARENT_PID: String(process.pid), RELAY_PROGRAM: programWord() };
+  const env = isService ? { ...own, ...launched } : process.env;
   const { code, signal, error } = await runChild(command, { stdio: "inherit", env });
   if (error) fail(`Bun could not be started: ${error.message}.`);
   process.exit(code ?? 128 + (constants.signals[signal] ?? 1));
+}
+
+/** Returns the words that start this command line again, for the commands that Relay prints. Empty: the service uses its own name. */
+function programWord() {
+  const { npm_lifecycle_event: script, npm_config_user_agent: agent } = process.env;
+  if (script !== "start" && script !== "relay") return "";
+  return agent?.startsWith("bun") === true ? "bun run relay" : "npm run relay --";
 }
 
 function runChild([file, ...words], options) {

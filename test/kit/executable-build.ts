@@ -20,6 +20,7 @@ const MADE_OF = [
   "changes",
   "senders",
   "scripts/build.ts",
+  "scripts/release/systems.ts",
   "scripts/license-page.ts",
   "package.json",
   "package-lock.json",

@@ -107,11 +107,9 @@ export interface World {
   readManual(): Promise<Docs>;
 }
 
-/** Returns `relay`, `npm run relay --` or `bun run relay`. */
+/** Returns the word or words that start this command line, for commands in messages. The launcher that started it knows them. */
 export function programWord({ env }: World): string {
-  const script = env.npm_lifecycle_event;
-  if (script !== "start" && script !== "relay") return "relay";
-  return env.npm_config_user_agent?.startsWith("bun") === true ? "bun run relay" : "npm run relay --";
+  return env.RELAY_PROGRAM || "relay";
 }
 
 /** The time in which two signals count as one. Ctrl+C may arrive twice, once from the terminal and once through a package runner. */

@@ -15,6 +15,7 @@ import definition from "../../../docs/definition.md" with { type: "text" };
 import docker from "../../../docs/docker.md" with { type: "text" };
 import errors from "../../../docs/errors.md" with { type: "text" };
 import firstHour from "../../../docs/first-hour.md" with { type: "text" };
+import install from "../../../docs/install.md" with { type: "text" };
 import installServer from "../../../docs/install-server.md" with { type: "text" };
 import limits from "../../../docs/limits.md" with { type: "text" };
 import metrics from "../../../docs/metrics.md" with { type: "text" };
@@ -47,6 +48,7 @@ const FILES: Readonly<Record<string, string>> = {
   docker,
   errors,
   "first-hour": firstHour,
+  install,
   "install-server": installServer,
   limits,
   metrics,
