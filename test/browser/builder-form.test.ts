@@ -258,6 +258,16 @@ describe("the payload's values", () => {
   });
 });
 
+test("the name of a saved relay is only shown, and a draft with another name gets it back", async () => {
+  const name = page.locator('[data-field="name"] input');
+  await mountForm(page, at("form"), JSON.stringify(DEFINITION), BODY, "orders");
+  await page.getByText("The name of a saved relay cannot change").waitFor();
+  expect(await name.evaluate((input: HTMLInputElement) => input.readOnly)).toBe(true);
+  await mountForm(page, at("form"), JSON.stringify({ ...DEFINITION, name: "order" }), BODY, "orders");
+  await name.fill("orders");
+  await page.getByText("The name of a saved relay cannot change").waitFor();
+});
+
 describe("a name that does not exist", () => {
   test("is created in place, and the form continues", async () => {
     await open({ ...DEFINITION, actions: [{ type: "fulfil_product", product: "atlas" }] });
@@ -265,6 +275,7 @@ describe("a name that does not exist", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Create product" }).click();
     await page.getByRole("button", { name: "Create product atlas…" }).waitFor({ state: "hidden" });
     expect((await running.api("GET", "/products/atlas", undefined, "local")).status).toBe(200);
+    expect(await page.locator('[data-field="actions.0.product"] input').evaluate((input) => input === document.activeElement)).toBe(true);
     await page.locator('[data-field="actions.0.product"] input').fill("");
     expect(await page.locator('[data-field="actions.0.product"] option').evaluateAll((all) => all.map((one) => one.getAttribute("value")))).toEqual([
       "atlas",

@@ -60,7 +60,18 @@ test("a Stripe one-off purchase: from the known sender to a product that is crea
   await outcome.getByText("Verified", { exact: true }).waitFor();
   await outcome.getByText("Matches", { exact: true }).waitFor();
   await outcome.getByText("ada@example.com").waitFor();
-  await outcome.getByText("Grant access: granted false → true").waitFor();
+  await outcome.getByText("Grant access: granted no → yes").waitFor();
+  await field("actions.0.expiresAt").locator("input").fill("30d");
+  await outcome.getByText(/^Grant access: granted no → yes/).waitFor();
+  await outcome.getByRole("button", { name: "Show steps" }).click();
+  await outcome
+    .getByText(/^until nothing → \d+ \w+/)
+    .or(outcome.getByText(/until .* → \d+ \w+.*, \d\d:\d\d/))
+    .first()
+    .waitFor();
+  expect(await page.locator(".outcome-changes").innerText()).not.toMatch(/T\d\d:\d\d:|grant_access/);
+  await outcome.getByRole("button", { name: "Hide steps" }).click();
+  await field("actions.0.expiresAt").locator("input").fill("");
   await shoot(page, "builder-stripe", { widths: [390, 1280, 1920] });
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });

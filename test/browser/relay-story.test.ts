@@ -1,6 +1,6 @@
 import { afterAll, expect } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
-import { editorOf, readEditor, writeEditor } from "../kit/browser-editor.ts";
+import { editorOf, readEditor, showJson, writeEditor } from "../kit/browser-editor.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
 import { dependentSteps } from "../kit/dependent-steps.ts";
 import { EVENT_ID, seqOf } from "../kit/event-sql.ts";
@@ -188,11 +188,13 @@ test("the store templates are offered, with the remaining steps", async () => {
   await preview.getByText("Use a service that sends plain JSON").waitFor();
   await preview.getByRole("button", { name: "Use this template" }).click();
   await page.getByRole("textbox", { name: "Name", exact: true }).fill("my-store");
+  await showJson(page);
   await editorOf(page).getByText('"my-store"').waitFor();
   // Another template never discards the user's text, because the text returns.
   await page.getByRole("button", { name: "Other starting points…" }).click();
   await page.getByRole("button", { name: "Schedule" }).click();
   await page.getByRole("button", { name: "Use this template" }).click();
+  await showJson(page);
   await editorOf(page).getByText('"weekly-report"').waitFor();
   await page.getByRole("button", { name: "Undo" }).click();
   await editorOf(page).getByText('"my-store"').waitFor();
@@ -208,6 +210,7 @@ test("a word finds a known sender and its recipe, which starts a relay with the 
   await preview.getByText("The sender does not sign the event").waitFor();
   await preview.getByLabel("Example event").getByText('"merge_request"').first().waitFor();
   await preview.getByRole("button", { name: "Use this sender" }).click();
+  await showJson(page);
   await editorOf(page).getByText('"X-Gitlab-Token"').waitFor();
   await page.getByText("GitLab: Paste Relay's secret into the webhook's field Secret token").waitFor();
   await page.getByRole("button", { name: "Create relay" }).click();

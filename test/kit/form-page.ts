@@ -13,8 +13,8 @@ import { useKnown } from "../../web/editor/use-known.ts";
 
 declare global {
   interface Window {
-    /** First text, and the body of the request in view. */
-    formStart: { text: string; body: string };
+    /** First text, the body of the request in view, and the name of the saved relay. */
+    formStart: { text: string; body: string; saved: string | null };
     formTarget: InsertTarget | null;
     formText: string;
     formShown: { from: number; to: number } | null;
@@ -53,7 +53,7 @@ function FormPage(): View {
   ];
   return html`<main><h1>Form</h1>
     <textarea aria-label="Definition as JSON" rows="4" value=${text} onInput=${({ target }: InputEvent) => setText((target as HTMLTextAreaElement).value)}></textarea>
-    <${DefinitionForm} place=${place} text=${text} onText=${setText} known=${known} placed=${placed} outcome=${outcome} checked=${checked}
+    <${DefinitionForm} place=${place} text=${text} onText=${setText} saved=${window.formStart.saved} known=${known} placed=${placed} outcome=${outcome} checked=${checked}
       onTarget=${(target: InsertTarget | null) => {
         window.formTarget = target;
       }}

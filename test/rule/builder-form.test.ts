@@ -6,7 +6,7 @@ import { MAX_JSON_DEPTH } from "../../src/base/limit.ts";
 import { makeDefinitionSchema } from "../../src/rules/relay/definition-shape.ts";
 import { SENDERS } from "../../src/rules/senders/registry.ts";
 import { type GroupPart, listParts, type Part, readForm } from "../../web/builder/form/form-part.ts";
-import { placeProblems } from "../../web/builder/form/form-problem.ts";
+import { placeProblems, sayProblem } from "../../web/builder/form/form-problem.ts";
 import { chooseVariant, pathOf, removePart, writeNumber, writeText } from "../../web/builder/form/part-edit.ts";
 import { type JsonNode, readTree } from "../../web/editor/json-tree.ts";
 import type { Schema } from "../../web/editor/schema.ts";
@@ -218,4 +218,21 @@ test("a problem is at its field, or at the nearest part around it", () => {
     ["actions", ["actions.7"]],
     ["", ["nothing", ""]],
   ]);
+});
+
+test.each([
+  ["actions.0.entitlement", "`actions.0.entitlement` is empty: it must be a plan name.", "Entitlement is empty: it must be a plan name."],
+  ["actions[1].expiresAt", "`actions[1].expiresAt` is 4.", "Ends is 4."],
+  ["actions.0", "`actions.0` (grant_access) acts on the event's person.", "Action 1 acts on the event's person."],
+  ["actions", "`actions` is empty.", "The list of actions is empty."],
+  ["trigger.map.lost_id", "`trigger.map.lost_id` is empty.", "`lost_id` is empty."],
+  ["trigger.at", "`trigger.every` is empty.", "`trigger.every` is empty."],
+  ["name", "Write a name.", "Write a name."],
+])("the problem of %j is said with the label of its field", (field, message, said) => {
+  expect(sayProblem({ field, message })).toBe(said);
+});
+
+test("a problem away from its field names the action too", () => {
+  const message = "`actions.2.url` is empty.";
+  expect(sayProblem({ field: "actions.2.url", message }, true)).toBe("URL of action 3 is empty.");
 });

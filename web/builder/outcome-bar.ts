@@ -8,13 +8,14 @@ import { listDifferences } from "../audit/differences.ts";
 import { isObject, type Json } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import type { Place } from "../base/place.ts";
+import { sayTimesIn, useNow } from "../base/time-words.ts";
 import { Icon, type IconName } from "../component/icon.ts";
 import { Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { ChangedCaseList } from "../relay/changed-cases.ts";
 import { ExplainedSteps } from "../relay/explained-steps.ts";
-import { sayActionType } from "../relay/relay-words.ts";
+import { sayActionStep, sayActionType } from "../relay/relay-words.ts";
 import type { Outcome } from "./use-outcome.ts";
 
 type Step = Simulation["steps"][number];
@@ -47,6 +48,7 @@ export function OutcomeBar({
   children?: View;
 }): View {
   const [isOpen, setOpen] = useState(false);
+  const now = useNow(60_000);
   const isDim = isOld || problem !== null;
   const press = (event: KeyboardEvent): void => {
     if (event.key !== "Escape" || !isOpen) return;
@@ -59,7 +61,7 @@ export function OutcomeBar({
       html`<div class="outcome-steps ${isDim ? "outcome-old" : ""}" tabindex="0" role="group" aria-label="Details of the outcome">
         ${problem !== null && html`<${Notice} kind="warn"><${Sentence} text=${problem} />${explanation !== null && " Below is the outcome before this."}<//>`}
         ${changed.length > 0 && html`<${Notice} kind="warn"><${ChangedCaseList} changed=${changed} /><//>`}
-        ${explanation !== null && html`<${ActionChanges} explanation=${explanation} /><${ExplainedSteps} place=${place} explanation=${explanation} />`}
+        ${explanation !== null && html`<${ActionChanges} explanation=${explanation} now=${now} /><${ExplainedSteps} place=${place} explanation=${explanation} />`}
       </div>`
     }
     <div class="outcome-line">
@@ -68,7 +70,7 @@ export function OutcomeBar({
           ? html`<span class="outcome-fact fact-wait"><${Icon} name="attention" size=${13} />Not valid yet</span><span class="outcome-why"><${Sentence} text=${problem} /></span>`
           : explanation === null
             ? html`<span class="quiet">Relay checks what this relay would do…</span>`
-            : html`<span class="outcome-all ${isDim ? "outcome-old" : ""}">${factsOf(explanation).map(
+            : html`<span class="outcome-all ${isDim ? "outcome-old" : ""}">${factsOf(explanation, now).map(
                 ({ icon, mood, words }, at) =>
                   html`<span key=${at} class="outcome-fact fact-${mood}"><${Icon} name=${icon} size=${13} /><${SafeText} text=${words} limit=${120} /></span>`,
               )}${changed.length > 0 && html`<span class="outcome-fact fact-wait"><${Icon} name="attention" size=${13} />${changed.length > 1 ? `${changed.length} cases change` : "1 case changes"}</span>`}</span>`
@@ -82,17 +84,14 @@ export function OutcomeBar({
   </section>`;
 }
 
-/** Says in order: the outcome, the signature, the condition, the person, and each action. */
-function factsOf({ would, steps }: Simulation): Fact[] {
-  const facts: Fact[] = [WOULD[would]];
-  for (const step of steps) {
-    const fact = factOf(step);
-    if (fact !== null) facts.push(fact);
-  }
-  return facts;
+/** Says the outcome, then what is wrong, because a narrow bar is cut, and then in order: the signature, the condition, the person, and each action. */
+function factsOf({ would, steps }: Simulation, now: number): Fact[] {
+  const facts = steps.flatMap((step) => factOf(step, now) ?? []);
+  const isBad = ({ mood }: Fact): boolean => mood === "bad";
+  return [WOULD[would], ...facts.filter(isBad), ...facts.filter((fact) => !isBad(fact))];
 }
 
-function factOf(step: Step): Fact | null {
+function factOf(step: Step, now: number): Fact | null {
   const mood = ({ ok: "good", stops: "bad", unknown: "wait" } as const)[step.outcome];
   const icon = ({ ok: "check", stops: "cross", unknown: "help" } as const)[step.outcome];
   const say = (words: string): Fact => ({ icon, mood, words });
@@ -108,28 +107,37 @@ function factOf(step: Step): Fact | null {
       return isObject(detail) && typeof detail.email === "string" ? say(detail.email) : null;
     case "action": {
       if (!isObject(detail)) return null;
-      const more = codeOf(detail) ?? changesOf(detail)[0];
-      return say(`${sayActionType(String(detail.type))}${more === undefined ? "" : `: ${more}`}`);
+      const type = String(detail.type);
+      const isSkipped = isObject(detail.result) && detail.result.outcome === "skipped";
+      const why = sayTimesIn(sayActionStep(type, step.message), now);
+      const more = step.outcome === "stops" || isSkipped ? `: ${lowerFirst(why)}` : "";
+      const [change] = changesOf(detail, now);
+      const words = `${sayActionType(type)}${more === "" && change !== undefined ? `: ${change}` : more}`;
+      return isSkipped ? { icon: "skip", mood: "wait", words } : say(words);
     }
     default:
       return null;
   }
 }
 
-function codeOf({ result }: { [name: string]: Json }): string | undefined {
-  return isObject(result) && typeof result.code === "string" ? result.code : undefined;
+function lowerFirst(words: string): string {
+  return words.charAt(0).toLowerCase() + words.slice(1);
 }
 
 /** Lists what an action would change, such as "balance 10 → 15". */
-function changesOf(detail: { [name: string]: Json }): string[] {
+function changesOf(detail: { [name: string]: Json }, now: number): string[] {
   const { result } = detail;
   if (!isObject(result) || !("before" in result) || !("after" in result)) return [];
   const before = result.before ?? null;
   // A new record has no earlier value, and its fields are in the steps.
   if (before === null) return [];
   return listDifferences(before, result.after ?? null).flatMap(({ field, before: was, after: is }) =>
-    was === undefined ? [] : [`${field} ${cut(was)} → ${cut(is ?? "nothing")}`],
+    was === undefined ? [] : [`${field} ${sayValue(was, now)} → ${sayValue(is ?? "nothing", now)}`],
   );
+}
+
+function sayValue(text: string, now: number): string {
+  return cut(text === "true" ? "yes" : text === "false" ? "no" : sayTimesIn(text, now));
 }
 
 function cut(text: string): string {
@@ -137,14 +145,15 @@ function cut(text: string): string {
 }
 
 /** Table of the actions with the change of each one. */
-function ActionChanges({ explanation: { steps } }: { explanation: Simulation }): View {
+function ActionChanges({ explanation: { steps }, now }: { explanation: Simulation; now: number }): View {
   const actions = steps.filter(({ step }) => step === "action");
   if (actions.length === 0) return null;
   return html`<ol class="outcome-changes" aria-label="Changes">${actions.map((step, at) => {
     const detail = step.detail as unknown as Json;
     if (!isObject(detail)) return null;
-    const changes = changesOf(detail).slice(0, MAX_CHANGES);
-    return html`<li key=${at}><b>${at + 1}. ${sayActionType(String(detail.type))}</b>
-      ${changes.length > 0 ? html`<span><${SafeText} text=${changes.join(", ")} limit=${300} /></span>` : html`<span class="quiet"><${Sentence} text=${step.message} /></span>`}</li>`;
+    const type = String(detail.type);
+    const changes = changesOf(detail, now).slice(0, MAX_CHANGES);
+    return html`<li key=${at}><b>${at + 1}. ${sayActionType(type)}</b>
+      ${changes.length > 0 ? html`<span><${SafeText} text=${changes.join(", ")} limit=${300} /></span>` : html`<span class="quiet"><${Sentence} text=${sayActionStep(type, step.message)} /></span>`}</li>`;
   })}</ol>`;
 }

@@ -5,6 +5,7 @@ import type { Simulation } from "../../src/insight/simulate/step.ts";
 import { ApiError, call, RawJson, sentenceOf } from "../base/api.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { findChangedCases } from "../relay/changed-cases.ts";
+import { sayProblem } from "./form/form-problem.ts";
 
 const PAUSE_MS = 300;
 
@@ -62,7 +63,11 @@ export function useOutcome({
       } catch (thrown) {
         if (stop.signal.aborted) return;
         const [first] = thrown instanceof ApiError ? thrown.problems : [];
-        setFound((before) => ({ ...before, problem: first?.message ?? sentenceOf(thrown), of: question }));
+        setFound((before) => ({
+          ...before,
+          problem: first === undefined ? sentenceOf(thrown) : sayProblem(first, true),
+          of: question,
+        }));
       }
     };
     const timer = setTimeout(() => void ask(), PAUSE_MS);

@@ -12,6 +12,7 @@ import { readTree } from "../editor/json-tree.ts";
 import { useDefinitionCheck } from "../editor/use-definition-check.ts";
 import css from "./builder.css" with { type: "text" };
 import { DefinitionForm } from "./form/definition-form.ts";
+import { sayProblem } from "./form/form-problem.ts";
 import type { InsertTarget } from "./insert-target.ts";
 import { OutcomeBar } from "./outcome-bar.ts";
 import { triggerOf } from "./payload-use.ts";
@@ -75,9 +76,7 @@ export function Workbench({
   const hasTwo = useWide(TWO_COLUMNS_PX);
   const hasThree = useWide(THREE_COLUMNS_PX);
   const [view, setView] = useState(recallView);
-  const [chosen, setPanel] = useState<Panel | null>(
-    relay === null && seen.request !== null ? "request" : null,
-  );
+  const [chosen, setPanel] = useState<Panel | null>(null);
   const [jump, setJump] = useState<{ from: number; to: number } | null>(null);
   const [target, setTarget] = useState<InsertTarget | null>(null);
   const [stop] = check.placed.filter(({ severity }) => severity === "error");
@@ -89,11 +88,15 @@ export function Workbench({
     text,
     input: inputOf(kind, seen.request, changed, secret),
     relay: isChanged ? relay : null,
-    problem: check.isJson ? null : (stop?.message ?? null),
+    problem: check.isJson ? null : stop === undefined ? null : sayProblem(stop, true),
   });
-  const columns = columnsOf(view, hasTwo, hasThree);
+  // A narrow window shows one view at a time, so the form never has to leave. Its first view is the chosen one.
+  const editors = hasTwo ? view : "both";
+  const columns = columnsOf(editors, hasTwo, hasThree);
   const free = columns.find((column) => column.length > 1) ?? [];
-  const panel = free.find((one) => one === chosen) ?? free[0];
+  // A new relay is built from the values of its request, so the request is next to the form.
+  const first = hasTwo && relay === null ? "request" : !hasTwo && view === "json" ? "json" : free[0];
+  const panel = free.find((one) => one === chosen) ?? free.find((one) => one === first);
   const isShown = (one: Panel): boolean =>
     columns.some((column) => column.includes(one)) && (!free.includes(one) || one === panel);
   const chooseView = (next: BuilderView): void => {
@@ -118,14 +121,14 @@ export function Workbench({
   };
   return html`<div class="workbench">
     <div class="workbench-head">
-      <div class="tree-or-raw" role="group" aria-label="Editors">${VIEWS.map(([one, words]) => html`<button key=${one} type="button" aria-pressed=${String(one === view)} onClick=${() => chooseView(one)}>${words}</button>`)}</div>
+      ${hasTwo && html`<div class="tree-or-raw" role="group" aria-label="Editors">${VIEWS.map(([one, words]) => html`<button key=${one} type="button" aria-pressed=${String(one === view)} onClick=${() => chooseView(one)}>${words}</button>`)}</div>`}
       ${free.length > 0 && html`<div class="tree-or-raw workbench-panels" role="group" aria-label="View">${free.map((one) => html`<button key=${one} type="button" aria-pressed=${String(one === panel)} onClick=${() => setPanel(one)}>${WORDS[one]}</button>`)}</div>`}
     </div>
-    <div class="workbench-columns columns-${columns.length} with-${view}">
+    <div class="workbench-columns columns-${columns.length} with-${editors}">
       ${
-        view === "both" &&
+        editors === "both" &&
         html`<section key="form" class="workbench-form" aria-label="Form" hidden=${!isShown("form")}>
-        <${DefinitionForm} place=${place} text=${text} onText=${onText} known=${check.known} placed=${check.placed} outcome=${outcome.explanation}
+        <${DefinitionForm} place=${place} text=${text} onText=${onText} saved=${relay} known=${check.known} placed=${check.placed} outcome=${outcome.explanation}
           checked=${check.checked} onTarget=${setTarget} onShowJson=${showJson} /></section>`
       }
       <section key="json" class="workbench-json" aria-label="JSON" hidden=${!isShown("json")}>

@@ -12,7 +12,7 @@ import { JsonView } from "../component/json-view.ts";
 import { Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
-import { sayActionType } from "./relay-words.ts";
+import { sayActionStep, sayActionType } from "./relay-words.ts";
 
 type Step = Simulation["steps"][number];
 
@@ -57,7 +57,7 @@ export function ExplainedSteps({ place, explanation }: { place: Place; explanati
       ) => html`<li key=${at} class="explained-step step-${step.outcome} ${step.reached ? "" : "unreached"}">
       <span class="result-icon"><${Icon} name=${ICONS[step.outcome]} size=${13} /></span>
       <div><h3>${titleOf(step)}${!step.reached && html` <span class="quiet">not reached</span>`}</h3>
-        <p><${Sentence} text=${step.message} /></p><${Detail} place=${place} step=${step} /></div></li>`,
+        <p><${Sentence} text=${messageOf(step)} /></p><${Detail} place=${place} step=${step} /></div></li>`,
     )}</ol></section>`;
 }
 
@@ -65,6 +65,11 @@ function titleOf({ step, detail }: Step): string {
   const shown = detail as unknown as Json;
   if (step === "action" && isObject(shown)) return sayActionType(String(shown.type));
   return TITLES[step];
+}
+
+function messageOf({ step, message, detail }: Step): string {
+  const shown = detail as unknown as Json;
+  return step === "action" && isObject(shown) ? sayActionStep(String(shown.type), message) : message;
 }
 
 function Detail({ place, step: { step, detail } }: { place: Place; step: Step }): View {

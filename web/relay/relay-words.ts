@@ -42,6 +42,13 @@ export function sayActionType(type: string): string {
   return ACTION_TITLES[type] ?? type;
 }
 
+/** Returns the message of an action's step without the code of its kind, because its title says the kind. */
+export function sayActionStep(type: string, message: string): string {
+  if (!message.startsWith(`${type} `)) return message;
+  const said = message.slice(type.length + 1);
+  return said.charAt(0).toUpperCase() + said.slice(1);
+}
+
 function text(value: unknown): string {
   if (value === undefined || value === null) return "";
   return typeof value === "object" && "text" in value ? String(value.text) : String(value);

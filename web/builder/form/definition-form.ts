@@ -25,6 +25,8 @@ interface Props {
   place: Place;
   text: string;
   onText: (next: string) => void;
+  /** Name of the saved relay; null: it is new. */
+  saved: string | null;
   /** null while the schema is loading. */
   known: Omit<Known, "root"> | null;
   /** Problems and warnings of the text. */
@@ -47,6 +49,7 @@ function LoadedForm({
   place,
   text,
   onText,
+  saved,
   known,
   placed,
   outcome,
@@ -69,6 +72,7 @@ function LoadedForm({
     place,
     known: { ...known, root },
     relay: root === null ? "" : (childOf(root, "name")?.value ?? ""),
+    saved,
     edit,
     focusNext,
     announce: setSaid,

@@ -14,6 +14,8 @@ export interface FormScope {
   known: Known;
   /** Name of the relay as written. */
   relay: string;
+  /** Name of the saved relay, which cannot change; null: it is new. */
+  saved: string | null;
   /** Applies a change to the newest text. */
   edit(change: (text: string) => string): void;
   /** Moves the focus to the first element that matches, after the next render. */

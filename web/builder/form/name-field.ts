@@ -12,7 +12,7 @@ import { ItemForm, type Kind } from "../../selling/item-form.ts";
 import { FieldFrame, type FrameProps, typedIn } from "./field-frame.ts";
 import type { InputPart } from "./form-part.ts";
 import { useForm } from "./form-scope.ts";
-import { writeText } from "./part-edit.ts";
+import { pathOf, writeText } from "./part-edit.ts";
 
 const ACCESS = "access:";
 const WORDS = { collection: "collection", product: "product", plan: "plan", access: "access slug" } as const;
@@ -27,7 +27,7 @@ function thingsOf(source: string | undefined, name: string): Thing[] {
 }
 
 export function NameField({ part }: { part: InputPart }): View {
-  const { place, edit, known } = useForm();
+  const { place, edit, known, focusNext } = useForm();
   const id = useId();
   const [making, setMaking] = useState<Thing | null>(null);
   const { schema, steps, node } = part;
@@ -37,6 +37,11 @@ export function NameField({ part }: { part: InputPart }): View {
   const isName = new RegExp((schema as { pattern?: string }).pattern ?? "").test(value);
   const things = isName && !names.includes(value) ? thingsOf(source, value) : [];
   const isAbsent = useLists(place).every((list) => list?.next === null);
+  // The button that opened the dialog disappears when the name exists.
+  const close = (): void => {
+    setMaking(null);
+    focusNext(`[data-field="${pathOf(steps)}"] input`);
+  };
   return html`<${FieldFrame} part=${part}>${(frame: FrameProps) =>
     html`<input ...${frame} class="mono" list="${id}-names" value=${value} autocomplete="off" spellcheck=${false}
         onInput=${(event: InputEvent) => {
@@ -52,7 +57,7 @@ export function NameField({ part }: { part: InputPart }): View {
             html` <button key=${thing} type="button" onClick=${() => setMaking(thing)}>Create ${WORDS[thing]} ${value.replace(ACCESS, "")}…</button>`,
         )}</p>`
       }
-      ${making !== null && html`<${CreateDialog} thing=${making} name=${value.replace(ACCESS, "")} part=${part} onClose=${() => setMaking(null)} />`}`}<//>`;
+      ${making !== null && html`<${CreateDialog} thing=${making} name=${value.replace(ACCESS, "")} part=${part} onClose=${close} />`}`}<//>`;
 }
 
 /** Loads the lists of names. Only a complete list shows that a name is absent. */

@@ -8,11 +8,16 @@ import { useForm } from "./form-scope.ts";
 import { labelOf } from "./form-words.ts";
 import { pathOf, removePart, writeNumber, writeText } from "./part-edit.ts";
 
+/** The name of a saved relay is only shown. A draft that has another name can still get the saved one back. */
 export function TextField({ part }: { part: InputPart }): View {
-  const { edit } = useForm();
+  const { edit, saved } = useForm();
   const [example] = part.schema.examples ?? [];
-  return html`<${FieldFrame} part=${part}>${(frame: FrameProps) =>
-    html`<input ...${frame} value=${part.node?.value ?? ""} placeholder=${example ?? ""} autocomplete="off" spellcheck=${false}
+  const isFixed = saved !== null && pathOf(part.steps) === "name" && part.node?.value === saved;
+  const hint = isFixed
+    ? "The name of a saved relay cannot change, because its receiver URL and its file have this name. For another name, make a new relay."
+    : part.schema.description;
+  return html`<${FieldFrame} part=${part} hint=${hint}>${(frame: FrameProps) =>
+    html`<input ...${frame} readonly=${isFixed} value=${part.node?.value ?? ""} placeholder=${example ?? ""} autocomplete="off" spellcheck=${false}
       onInput=${(event: InputEvent) => {
         const typed = typedIn(event);
         edit((text) => writeText(text, part, typed));
