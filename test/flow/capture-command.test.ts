@@ -71,6 +71,31 @@ test("with --once --json it prints the capture and the first request as lines of
   expect(said).not.toContain(SECRET);
 });
 
+test("a server that restarts keeps the capture, and the command continues", async () => {
+  const pass = (request: Request) => fetch(request.url.replace(/^http:\/\/[^/]+/, api.base), request);
+  let front = Bun.serve({ port: 0, fetch: pass });
+  const port = front.port ?? 0;
+  let url = "";
+  let posted: Promise<unknown> | null = null;
+  const hear = (text: string): void => {
+    const found = /\/hooks\/\S+cap_\S+/.exec(text)?.[0];
+    if (found !== undefined && url === "") {
+      url = `${api.base}${found}`;
+      void front.stop(true);
+    }
+    if (text.includes("The next attempt") && posted === null) {
+      front = Bun.serve({ port, fetch: pass });
+      posted = send(url);
+    }
+  };
+  const given = { cwd, env: { ...env, RELAY_URL: `http://127.0.0.1:${port}` }, clock: systemClock, hear };
+  const { code, said } = await runCommand(["capture", "--once"], given);
+  expect([code, await countRows()]).toEqual([0, { count: 0 }]);
+  expect(said).toContain("Request 1 at");
+  await posted;
+  await front.stop(true);
+});
+
 test("a body cannot imitate a line of the command", async () => {
   const post = async (url: string) =>
     await (await fetch(url, { method: "POST", body: "a\nRequest 2 at noon\n  verify    It verifies." })).arrayBuffer();

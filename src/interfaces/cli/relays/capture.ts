@@ -16,6 +16,7 @@ import { guessRequest, readSecret, SECRET_STDIN, writeGuess } from "./guess.ts";
 /** The time between reads. A command reads a data directory more often than it asks a server. */
 const LOCAL_PERIOD_MS = 500;
 const REMOTE_PERIOD_MS = 2_000;
+const RETRY_WAITS_MS = [1_000, 3_000, 10_000, 30_000];
 
 export const capture: Command = {
   words: ["capture"],
@@ -72,7 +73,7 @@ async function printRequests(
   world.tell(`Enter this URL at the provider. It takes requests until ${expiresAt}; press Ctrl+C to stop.`);
   let printed = 0;
   while (!stop.now) {
-    const now = await readCapture(api, id);
+    const now = await readSoon(api, world, id, stopped);
     if (now === null) return world.tell("The capture is over. Its requests are deleted.");
     for (const request of now.requests.slice(printed)) {
       await printRequest(api, input, world, { request, url, secret });
@@ -82,6 +83,25 @@ async function printRequests(
     if (now.isFull) return world.tell("The capture is full and stores no further request.");
     await Promise.race([stopped, sleep(world.clock, api.isLocal ? LOCAL_PERIOD_MS : REMOTE_PERIOD_MS)]);
   }
+}
+
+/** Reads the capture, and reads it again if the server does not answer, because one that restarts keeps the capture. */
+async function readSoon(
+  api: Api,
+  world: World,
+  id: string,
+  stopped: Promise<void>,
+): Promise<CaptureView | null> {
+  for (const waitMs of RETRY_WAITS_MS) {
+    try {
+      return await readCapture(api, id);
+    } catch (error) {
+      if (!(error instanceof CommandFailure) || error.code !== "service_not_running") throw error;
+      world.tell(`${error.message} The next attempt is in ${waitMs / 1_000} seconds.`);
+    }
+    await Promise.race([stopped, sleep(world.clock, waitMs)]);
+  }
+  return await readCapture(api, id);
 }
 
 /** Returns null where the capture ended or was deleted. */
