@@ -45,6 +45,7 @@ export function Workbench({
   relay,
   isChanged,
   secret = "",
+  sells = false,
   seenKey,
   actions,
   children,
@@ -63,6 +64,8 @@ export function Workbench({
   isChanged: boolean;
   /** Secret that the user typed for a new relay. */
   secret?: string;
+  /** True if the new relay shall sell the products and plans that nothing sells. */
+  sells?: boolean;
   /** Key under which this tab keeps the request in view. */
   seenKey: string;
   /** Buttons in the bar at the lower edge. */
@@ -86,7 +89,7 @@ export function Workbench({
   const outcome = useOutcome({
     place,
     text,
-    input: inputOf(kind, seen.request, changed, secret),
+    input: { ...inputOf(kind, seen.request, changed, secret), ...(sells && { sell: true }) },
     relay: isChanged ? relay : null,
     problem: check.isJson ? null : stop === undefined ? null : sayProblem(stop, true),
   });

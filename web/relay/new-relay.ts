@@ -26,6 +26,7 @@ import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
 import { KitMade, type MadeKit } from "./kit-choice.ts";
 import { RelayMade } from "./relay-created.ts";
+import { SellChoice, useUnsold } from "./sell-choice.ts";
 import { senderPath } from "./sender-choice.ts";
 import { MadeFromSender, SecretHint } from "./sender-hint.ts";
 import { TemplateChoice, useTemplates } from "./template-choice.ts";
@@ -42,6 +43,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
   const [problems, setProblems] = useState(NONE);
   const [error, setError] = useState<string | null>(null);
   const [isSaving, setSaving] = useState(false);
+  const [wantsSale, setWantsSale] = useState(true);
   const [saved, setSaved] = useState<SavedRelay | null>(null);
   const [madeKit, setMadeKit] = useState<MadeKit | null>(null);
   const from = query.get("from") ?? "";
@@ -51,6 +53,8 @@ export function NewRelayPage({ place, query }: PageProps): View {
   // Local development generates every secret.
   const isIssued = known?.secret.from === "sender" && place.environment !== "local";
   const text = draft?.text ?? "";
+  const unsold = useUnsold(place, text);
+  const sells = wantsSale && unsold.length > 0;
   const step = query.get("step");
   const request = useMemo(() => (step === "found" ? recallSeen(draftKey) : null), [step, draftKey]);
 
@@ -76,9 +80,13 @@ export function NewRelayPage({ place, query }: PageProps): View {
     const pasted = secret === "" ? "" : `,"secret":${JSON.stringify(secret)}`;
     try {
       const path = apiPath(place, "relays");
-      const made = await call<SavedRelay>("POST", path, new RawJson(`{"definition":${text}${pasted}}`));
+      const made = await call<SavedRelay>(
+        "POST",
+        path,
+        new RawJson(`{"definition":${text}${pasted}${sells ? ',"sell":true' : ""}}`),
+      );
       keep(null);
-      invalidate(path);
+      for (const changed of ["relays", "products", "plans"]) invalidate(apiPath(place, changed));
       setSaved(made);
     } catch (thrown) {
       const found = thrown instanceof ApiError ? thrown.problems : NONE;
@@ -119,7 +127,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
         html`<details class="card"><summary>What you must change in this template</summary>
           <ol class="steps quiet">${template.steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol></details>`
       }
-      <${Workbench} place=${place} text=${text} onText=${write} refused=${problems} onSave=${create} relay=${null} isChanged=${false} secret=${secret} seenKey=${draftKey}
+      <${Workbench} place=${place} text=${text} onText=${write} refused=${problems} onSave=${create} relay=${null} isChanged=${false} secret=${secret} sells=${sells} seenKey=${draftKey}
         actions=${html`<button type="button" class="primary" disabled=${isSaving} onClick=${create}>${isSaving ? "Creating…" : "Create relay"}</button>`}>
       ${
         /"scheme"\s*:\s*"processor"/.test(text) &&
@@ -133,6 +141,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
             onInput=${(event: InputEvent) => setSecret((event.target as HTMLTextAreaElement).value)}></textarea>
           ${sender !== "" && html`<${SecretHint} name=${sender} />`}</label>`
       }
+      <${SellChoice} names=${unsold} isOn=${wantsSale} onChange=${setWantsSale} />
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
       <//>
     </div>`;

@@ -20,6 +20,8 @@ export interface Draft {
   definition: unknown;
   /** The sender's secret or public key. null: the secret that the saved relay of this name keeps, or else an example. */
   secret: string | null;
+  /** True if a new relay shall sell the products and plans that its actions name and that nothing sells. */
+  sells?: boolean;
 }
 
 type DraftContext = Omit<UpdateContext, "recordDue">;
@@ -31,11 +33,11 @@ type DraftContext = Omit<UpdateContext, "recordDue">;
 export async function simulateDraft(
   deps: SimulateDeps,
   context: DraftContext,
-  { definition, secret }: Draft,
+  { definition, ...draft }: Draft,
   input: SimulateInput,
 ): Promise<Simulation> {
   const checked = requireDefinition(definition, context.nowMs);
-  const open = (tx: Writer) => openDraft(tx, context, checked, secret);
+  const open = (tx: Writer) => openDraft(tx, context, checked, draft);
   await yieldToEventLoop();
   const opened = await dryRun(deps.store, "relay", open);
   await yieldToEventLoop();
@@ -46,11 +48,11 @@ async function openDraft(
   tx: Writer,
   context: DraftContext,
   checked: Checked,
-  secret: string | null,
+  draft: Omit<Draft, "definition">,
 ): Promise<Omit<Subject, "open">> {
   const { environment, sealer, baseUrl } = context;
   const { name } = checked.definition;
-  const hasExample = await saveDraft(tx, context, checked, secret);
+  const hasExample = await saveDraft(tx, context, checked, draft);
   const relay = await findLiveRelay(tx, environment.id, name, { sealer, baseUrl: () => baseUrl });
   if (relay === null) throw new Refusal("invalid_input", UNREADABLE);
   const { receiver } = relay;
@@ -66,7 +68,7 @@ async function saveDraft(
   tx: Writer,
   context: DraftContext,
   checked: Checked,
-  secret: string | null,
+  { secret, sells = false }: Omit<Draft, "definition">,
 ): Promise<boolean> {
   const { environment, sealer, nowMs } = context;
   const { name } = checked.definition;
@@ -74,7 +76,7 @@ async function saveDraft(
   const before = await findRelay(tx, environment.id, name);
   const { row, receiverSecret } =
     before === null
-      ? await createRelay(tx, context, { checked, secret: null, signingSecret: null, origin })
+      ? await createRelay(tx, context, { checked, secret: null, signingSecret: null, sells, origin })
       : await updateRelay(tx, { ...context, recordDue: async () => undefined }, name, {
           checked,
           version: before.version,

@@ -76,6 +76,12 @@ const MAX_SEARCH_CHARS = 200;
 const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
 
 /** A save through the API counts as an edit in the dashboard, so a sync asks before it replaces it. */
+const sell = Type.Optional(
+  Type.Boolean({
+    description:
+      "true: a new relay sells the products and plans that its actions name, if nothing sells them yet",
+  }),
+);
 const SAVED_HERE = { kind: "dashboard", synced: false } as const;
 
 const checkedView = Type.Object({
@@ -178,12 +184,13 @@ export const relayRoutes = [
           }),
         ),
       ),
+      sell,
     }),
     answer: savedRelay,
     status: 201,
     async write(tx, call) {
-      const { definition, secret = null, signingSecret = null } = call.body;
-      const input = { definition, secret, signingSecret, origin: SAVED_HERE };
+      const { definition, secret = null, signingSecret = null, sell: sells = false } = call.body;
+      const input = { definition, secret, signingSecret, sells, origin: SAVED_HERE };
       const context = relayContext(call);
       return await viewSaved(tx, context, await createRelay(tx, context, input));
     },
@@ -226,12 +233,13 @@ export const relayRoutes = [
       secret: Type.Optional(
         orNull(Type.String({ description: "the sender's secret or public key, which is not stored" })),
       ),
+      sell,
       ...simulateInput.properties,
     }),
     answer: Type.Object({ explanation: simulationView }),
     async handle(call) {
-      const { definition, secret = null, ...input } = call.body;
-      const draft = { definition, secret };
+      const { definition, secret = null, sell: sells = false, ...input } = call.body;
+      const draft = { definition, secret, sells };
       return { explanation: await simulateDraft(simulateDeps(call.deps), relayContext(call), draft, input) };
     },
   }),

@@ -8,6 +8,7 @@
 import { newId } from "../../base/id.ts";
 import { writeCanonicalJson } from "../../base/json.ts";
 import { Refusal, refuseDefinition, type Warning } from "../../base/refusal.ts";
+import { formatActor } from "../../platform/account/api-key.ts";
 import { isLocalEnvironment } from "../../platform/account/environment.ts";
 import { clearExpiringProblems, clearProblemsOf } from "../../platform/audit/problem.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -48,6 +49,7 @@ import {
   requireUnsharedSecret,
 } from "./relay-secret.ts";
 import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
+import { sellThrough } from "./sell-through.ts";
 import { checkFollowing, requireUnfollowed, sourceNameOf, warnEndedUrl } from "./source.ts";
 import { widensUnsigned } from "./unsigned-rule.ts";
 
@@ -74,6 +76,8 @@ export type NewRelay = DefinitionInput & {
   secret: string | null;
   /** A given signing secret. null generates one where there is a call_url. */
   signingSecret: string | null;
+  /** True if the relay shall sell the products and plans that its actions name and that nothing sells. */
+  sells?: boolean;
   origin: SaveOrigin;
 };
 
@@ -142,6 +146,10 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
     updatedAt: nowMs,
   };
   await RELAY.insert(tx, row);
+  if (input.sells === true) {
+    const change = { environmentId: environment.id, by: formatActor(context.actor), nowMs };
+    await sellThrough(tx, change, definition);
+  }
   if (input.secret !== null) await updateSignatureRetention(tx, { before: null, after: row, nowMs }, true);
   const todo = listSecretWarnings(definition, made.columns.secretKind, environment);
   const { commit } = input.origin;
