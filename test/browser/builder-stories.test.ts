@@ -53,13 +53,7 @@ test("a Stripe one-off purchase: from the known sender to a product that is crea
   await page.getByRole("dialog").getByRole("button", { name: "Create product" }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await view("Request").click();
-  await field("actions.0.reason").locator("textarea").focus();
-  await use(/^payment_intent:/, "Insert into Reason");
   await use(/^email:/, "Use as the person’s email");
-  await outcome.getByText("It would run").waitFor();
-  await outcome.getByText("Verified", { exact: true }).waitFor();
-  await outcome.getByText("Matches", { exact: true }).waitFor();
-  await outcome.getByText("ada@example.com").waitFor();
   await outcome.getByText("Grant access: granted no → yes").waitFor();
   await field("actions.0.expiresAt").locator("input").fill("30d");
   await outcome.getByText(/^Grant access: granted no → yes/).waitFor();
@@ -71,7 +65,21 @@ test("a Stripe one-off purchase: from the known sender to a product that is crea
     .waitFor();
   expect(await page.locator(".outcome-changes").innerText()).not.toMatch(/T\d\d:\d\d:|grant_access/);
   await outcome.getByRole("button", { name: "Hide steps" }).click();
-  await field("actions.0.expiresAt").locator("input").fill("");
+  await page.getByRole("button", { name: "Remove action 1" }).click();
+  await addAction(/^Fulfill a product/);
+  await field("actions.0.product").locator("input").fill("premium");
+  await field("actions.0.ref").locator("textarea").focus();
+  await use(/^payment_intent:/, "Insert into Payment reference");
+  await outcome.getByText("It would run").waitFor();
+  await outcome.getByText("Verified", { exact: true }).waitFor();
+  await outcome.getByText("Matches", { exact: true }).waitFor();
+  await outcome.getByText("ada@example.com").waitFor();
+  await outcome.getByText("Fulfill a product").waitFor();
+  // Only a relay that sells a product can fulfill it, so the outcome shows why the choice matters.
+  await page.getByLabel(/^Sell premium through this relay/).uncheck();
+  await outcome.getByText("It would fail").waitFor();
+  await page.getByLabel(/^Sell premium through this relay/).check();
+  await outcome.getByText("It would run").waitFor();
   await shoot(page, "builder-stripe", { widths: [390, 1280, 1920] });
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
@@ -81,7 +89,10 @@ test("a Stripe one-off purchase: from the known sender to a product that is crea
   await page.getByRole("link", { name: "I stored the secret: open relay" }).waitFor();
   const { trigger, actions } = await saved("stripe-purchase");
   expect(trigger.map.person_email).toBe("data.object.customer_details.email");
-  expect(actions).toEqual([{ type: "grant_access", entitlement: "premium", reason: "{{mapped.payment}}" }]);
+  expect(actions).toEqual([{ type: "fulfil_product", product: "premium", ref: "{{mapped.payment}}" }]);
+  const { body } = await api("POST", "/relays/stripe-purchase/test-event", {});
+  await running.drain();
+  expect((await api("GET", `/events/${body.eventId}`)).body.event.state).toBe("done");
 });
 
 const STAR = {
