@@ -54,7 +54,7 @@ test.each([
   expect((await soldOf(running, "/products/course")).product.soldThrough).toBe(soldThrough);
 });
 
-test("with sell, an item that another relay or a payment link sells stays as it is, and a missing one is no error", async () => {
+test("with sell, an item that another relay or a payment link sells does not change, and a missing one is no error", async () => {
   await using running = await start();
   const link = { kind: "payment_link", url: "https://pay.example.com/course" };
   await running.api("PUT", "/products/course", { soldThrough: link });

@@ -64,7 +64,7 @@ export function Workbench({
   isChanged: boolean;
   /** Secret that the user typed for a new relay. */
   secret?: string;
-  /** True if the new relay shall sell the products and plans that nothing sells. */
+  /** True if the new relay must sell the products and plans that nothing sells. */
   sells?: boolean;
   /** Key under which this tab keeps the request in view. */
   seenKey: string;

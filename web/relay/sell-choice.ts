@@ -1,4 +1,4 @@
-/** Question whether a new relay shall sell the products and plans that its actions name and that nothing sells yet. */
+/** Question whether a new relay sells the products and plans that its actions name and that nothing sells yet. */
 import { useMemo } from "preact/hooks";
 import type { Page } from "../base/answer.ts";
 import { isObject, type Json, parseExact } from "../base/exact-json.ts";

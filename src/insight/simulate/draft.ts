@@ -20,7 +20,7 @@ export interface Draft {
   definition: unknown;
   /** The sender's secret or public key. null: the secret that the saved relay of this name keeps, or else an example. */
   secret: string | null;
-  /** True if a new relay shall sell the products and plans that its actions name and that nothing sells. */
+  /** True if a new relay must sell the products and plans that its actions name and that nothing sells. */
   sells?: boolean;
 }
 

@@ -76,7 +76,7 @@ export type NewRelay = DefinitionInput & {
   secret: string | null;
   /** A given signing secret. null generates one where there is a call_url. */
   signingSecret: string | null;
-  /** True if the relay shall sell the products and plans that its actions name and that nothing sells. */
+  /** True if the relay must sell the products and plans that its actions name and that nothing sells. */
   sells?: boolean;
   origin: SaveOrigin;
 };

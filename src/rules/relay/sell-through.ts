@@ -5,7 +5,7 @@ import { products, saveProduct } from "../../shop/selling/product.ts";
 import type { Writer } from "../../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
 
-/** Saves the items, audited. An item that does not exist, or that something sells, stays as it is. Throws `relay_missing` before the relay is saved. */
+/** Saves the items, audited. An item that does not exist, or that something sells, does not change. Throws `relay_missing` before the relay is saved. */
 export async function sellThrough(tx: Writer, change: Change, definition: Definition): Promise<void> {
   const { environmentId } = change;
   const soldThrough = { kind: "relay", relay: definition.name };
