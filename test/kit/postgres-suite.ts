@@ -55,6 +55,7 @@ const FLOWS: readonly string[] = [
   "relay-case",
   "request-capture",
   "explain-draft",
+  "sell-through",
   "validate-trigger",
   "followed-receiver",
   "kit-lives",
