@@ -5,7 +5,7 @@
  */
 "use strict";
 const { spawn } = require("node:child_process");
-const { existsSync } = require("node:fs");
+const { existsSync, readFileSync } = require("node:fs");
 const { constants } = require("node:os");
 const systems = require("./systems.json");
 
@@ -54,6 +54,31 @@ function programWord() {
   return agent.startsWith("bun/") ? "bunx relay-service" : "npx relay-service";
 }
 
+/**
+ * Stops the executable after the package runner that started this process, which passes no signal on. The runner is the parent process, or the
+ * parent of the shell between them. Elsewhere a process may outlive the one that started it.
+ */
+function stopWithRunner(child) {
+  if (env.npm_lifecycle_event === undefined || platform === "win32") return;
+  const parent = process.ppid;
+  const above = parentOf(parent);
+  const watch = setInterval(() => {
+    if (process.ppid === parent && parentOf(parent) === above) return;
+    clearInterval(watch);
+    child.kill("SIGTERM");
+  }, 500);
+  watch.unref();
+}
+
+/** Reads the parent of a process from /proc. Returns null if the system has no such file. */
+function parentOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1).split(" ")[1];
+  } catch {
+    return null;
+  }
+}
+
 function start(file) {
   const child = spawn(file, process.argv.slice(2), {
     stdio: "inherit",
@@ -65,6 +90,7 @@ function start(file) {
       if (platform !== "win32") child.kill(signal);
     });
   }
+  stopWithRunner(child);
   child.on("error", ({ code }) => {
     const todo =
       code === "EACCES" ? `Make it executable: chmod +x '${file}'.` : "Install relay-service again.";

@@ -154,6 +154,20 @@ test.each(onLinux)("under %s one Ctrl+C in a terminal, which reaches both proces
   expect(run.lines().join("\n")).toContain("Stopping");
 });
 
+/** Imitates npx: a process with a shell that starts the launcher and stays. */
+const RUNNER =
+  "require('node:child_process').spawn('sh', ['-c', process.argv.at(-1) + '; exit $?'], { stdio: 'inherit' }); setInterval(() => {}, 1000)";
+
+test.each(onLinux)("under %s the service stops after its package runner was ended", async (_name, runtime) => {
+  const env = { npm_lifecycle_event: "npx", BUN_FEATURE_FLAG_NO_ORPHANS: "" };
+  const command = [node ?? process.execPath, "-e", RUNNER];
+  await using run = startCli([`'${runtime}' '${launcher}' dev --port 0`], { cwd: place, command, env });
+  await run.line("Press Ctrl+C to stop");
+  run.kill("SIGKILL");
+  await run.line("Stopping");
+  await run.silent;
+});
+
 test("no manifest has a script, and the launcher depends on every executable of the same version", () => {
   const out = join(place, "manifests");
   const packages = writeNpmPackages({ built: join(place, "built"), out, systems: [requireOwnSystem()] });
