@@ -258,6 +258,15 @@ describe("the payload's values", () => {
   });
 });
 
+test("Undo returns what it removed, with the focus on it", async () => {
+  await open();
+  await page.getByRole("button", { name: "Remove action 2" }).click();
+  await untilText("actions/1/type", "call_url");
+  await page.getByRole("button", { name: "Undo" }).click();
+  await untilText("actions/1/type", "email_person");
+  await page.waitForFunction(() => document.activeElement?.closest("[data-card]")?.getAttribute("data-card") === "1");
+});
+
 test("the name of a saved relay is only shown, and a draft with another name gets it back", async () => {
   const name = page.locator('[data-field="name"] input');
   await mountForm(page, at("form"), JSON.stringify(DEFINITION), BODY, "orders");

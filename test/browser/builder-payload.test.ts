@@ -115,7 +115,7 @@ test("a value of a list gets a name, and the page says that its path is fixed", 
 
 test("a value that no path names says why", async () => {
   await row(/^a\.b:/).click();
-  await page.getByText("A name in this path contains a dot or a brace").waitFor();
+  await page.getByText("A name in this path is empty or contains a dot or a brace").waitFor();
   await page.keyboard.press("Escape");
   expect(await page.getByRole("menu").count()).toBe(0);
 });

@@ -78,6 +78,9 @@ test("a pasted text that is no request says so", async () => {
   await page.getByLabel("A curl command, headers and body, or only the body").fill("{ not json");
   await page.getByRole("button", { name: "Continue", exact: true }).click();
   await page.getByText("The body is neither JSON nor a form.").waitFor();
+  await page.getByLabel("A curl command, headers and body, or only the body").fill(JSON.stringify({ text: "é".repeat(140_000) }));
+  await page.getByRole("button", { name: "Continue", exact: true }).click();
+  await page.getByText("The body is larger than 256 KiB").waitFor();
   expect(await findBarriers(page)).toEqual([]);
   expect(complaints).toEqual([]);
 });

@@ -4,7 +4,9 @@ import { createHmac } from "node:crypto";
 import type { Locator } from "playwright-core";
 import { findBarriers } from "../kit/axe.ts";
 import { openDashboard } from "../kit/browser.ts";
+import { readEditor, writeEditor } from "../kit/browser-editor.ts";
 import { shoot } from "../kit/browser-shots.ts";
+import { poll } from "../kit/patience.ts";
 
 const dashboard = await openDashboard();
 const { page, running, at, complaints } = dashboard;
@@ -256,6 +258,27 @@ test("tell my server when an order record changes, on a small screen", async () 
     on: ["updated", "created"],
     where: { status: "paid" },
   });
+});
+
+test("a refused save leads to its first problem, in the form and in the JSON", async () => {
+  await page.setViewportSize({ width: 1280, height: 860 });
+  await page.goto(at("relays/acme-order?tab=definition"));
+  const amount = field("actions.0.amount").locator("input");
+  const hasFocus = (element: Locator) => poll(() => element.evaluate((one) => one === document.activeElement), Boolean);
+  await amount.fill("0");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await hasFocus(amount);
+  await amount.fill("26");
+  await writeEditor(page, `x${await readEditor(page)}`);
+  await page.getByText("The JSON has an error").waitFor();
+  await field("actions.0.amount").scrollIntoViewIfNeeded();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await hasFocus(page.locator(".editor-host").first());
+  await page.getByRole("button", { name: "Discard changes" }).click();
+  await page.goto(at("relays/new?step=template"));
+  await page.getByRole("button", { name: "An empty relay" }).click();
+  await page.getByRole("button", { name: "Create relay" }).click();
+  await hasFocus(field("name").getByRole("textbox"));
 });
 
 test("nothing broke", () => {

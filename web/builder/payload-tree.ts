@@ -98,7 +98,10 @@ export function PayloadTree({
     event.stopPropagation();
     run();
   };
-  const isLarge = words !== "" || rows.length >= SEARCH_FROM;
+  const isLarge =
+    words !== "" ||
+    rows.length >= SEARCH_FROM ||
+    rows.some((row) => row.isOpen === false && sizeOf(row.value) >= SEARCH_FROM);
   return html`<div class="payload">
     ${
       isLarge &&

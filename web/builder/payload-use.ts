@@ -68,7 +68,7 @@ function obstacleOf(steps: readonly Step[]): string | null {
   if (path.length > MAX_PATH_CHARS || steps.length > MAX_PATH_SEGMENTS)
     return `The path is longer than ${MAX_PATH_CHARS} characters or ${MAX_PATH_SEGMENTS} parts, so no definition can name this value.`;
   if (steps.some((step) => typeof step === "string" && !SEGMENT.test(step)))
-    return "A name in this path contains a dot or a brace, so no definition can name this value.";
+    return "A name in this path is empty or contains a dot or a brace, so no definition can name this value.";
   return null;
 }
 

@@ -2,7 +2,7 @@
  * Workbench of a definition: the form, the JSON, the request in view and the expected outcome. Each is a view of one text. Wide windows show
  * them side by side, and narrow ones show one at a time. The outcome stays at the lower edge.
  */
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
 import { html, type View } from "../base/html.ts";
 import type { Place } from "../base/place.ts";
@@ -26,6 +26,10 @@ import { type BuilderView, keepView, recallView } from "./view-choice.ts";
 
 const TWO_COLUMNS_PX = 1_000;
 const THREE_COLUMNS_PX = 1_600;
+
+/** First field with a problem, or the list that has one. */
+const WRONG =
+  ".workbench-form :is([aria-invalid=true], .form-actions-list > .field-problem ~ .form-new-action > [data-add-action])";
 
 type Panel = "form" | "json" | "request";
 
@@ -122,7 +126,19 @@ export function Workbench({
     setPanel("json");
     setJump({ ...range });
   };
-  return html`<div class="workbench">
+  const host = useRef<HTMLDivElement>(null);
+  // A refused save leads to its first problem, which can be far from the button.
+  useEffect(() => {
+    if (refused.length === 0 || stop === undefined) return;
+    if (!check.isJson || editors === "json") return showJson(stop);
+    if (free.includes("form")) setPanel("form");
+    requestAnimationFrame(() => {
+      const field = host.current?.querySelector<HTMLElement>(WRONG);
+      field?.closest("details")?.setAttribute("open", "");
+      field?.focus();
+    });
+  }, [refused]);
+  return html`<div class="workbench" ref=${host}>
     <div class="workbench-head">
       ${hasTwo && html`<div class="tree-or-raw" role="group" aria-label="Editors">${VIEWS.map(([one, words]) => html`<button key=${one} type="button" aria-pressed=${String(one === view)} onClick=${() => chooseView(one)}>${words}</button>`)}</div>`}
       ${free.length > 0 && html`<div class="tree-or-raw workbench-panels" role="group" aria-label="View">${free.map((one) => html`<button key=${one} type="button" aria-pressed=${String(one === panel)} onClick=${() => setPanel(one)}>${WORDS[one]}</button>`)}</div>`}

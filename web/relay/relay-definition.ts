@@ -82,7 +82,9 @@ export function RelayDefinition({
   }, [isChanged, isKept]);
 
   const save = async (version: number, what = text, mayChangeCases = false): Promise<void> => {
-    if (isSaving || findJsonProblem(what) !== null) return;
+    if (isSaving) return;
+    const broken = findJsonProblem(what);
+    if (broken !== null) return setProblems([{ field: "", message: broken.message }]);
     setSaving(true);
     setError(null);
     setConflict(null);
@@ -131,8 +133,6 @@ export function RelayDefinition({
       ${isChanged && html`<span class="unsaved">Unsaved changes</span>`}
       <div class="page-actions">
         ${isChanged && html`<button type="button" onClick=${throwAway}>Discard changes</button>`}
-        <button type="button" class="primary" disabled=${!isChanged || isSaving} onClick=${() => save(draft?.version ?? relay.version)}>
-          ${isSaving ? "Saving…" : "Save"}</button>
       </div>
     </div>
     ${isChanged && isFound && html`<${Notice} kind="info">This is your draft from <${Ago} at=${draft.at} />, started from version ${draft.version}; it is saved in this browser.<//>`}
@@ -142,7 +142,8 @@ export function RelayDefinition({
     ${!isChanged && file !== null && html`<${Notice} kind="good">The last save wrote <code>${file}</code>, which is active now.<//>`}
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <${Workbench} place=${place} text=${text} refused=${problems} warned=${warned} onSave=${() => isChanged && save(draft.version)}
-      onText=${(next: string) => write(next, draft?.version ?? relay.version)} relay=${relay.name} isChanged=${isChanged} seenKey=${relay.id} />
+      onText=${(next: string) => write(next, draft?.version ?? relay.version)} relay=${relay.name} isChanged=${isChanged} seenKey=${relay.id}
+      actions=${html`<button type="button" class="primary" disabled=${!isChanged} onClick=${() => save(draft?.version ?? relay.version)}>${isSaving ? "Saving…" : "Save"}</button>`} />
     ${
       changed !== null &&
       html`<${ChangedCases} changed=${changed.cases} onClose=${() => setChanged(null)} onSave=${() => void save(changed.version, changed.what, true)} />`

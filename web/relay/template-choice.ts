@@ -103,7 +103,7 @@ export function TemplateChoice({
             html`<button key=${name} type="button" class="template" aria-pressed=${shown?.name === name} onClick=${() => onChoose(name)}>
             <b>${title}</b><span>${summary}</span></button>`,
         )}
-        <button type="button" class="template" onClick=${() => onTake(EMPTY)}><b>Nothing</b><span>An empty definition. The editor suggests fields and values.</span></button>
+        <button type="button" class="template" onClick=${() => onTake(EMPTY)}><b>An empty relay</b><span>You choose its trigger and its actions.</span></button>
         ${known.length > 0 && html`<h2 class="template-kind">Senders</h2>`}
         ${known.map(
           ({ name, title, summary }) =>

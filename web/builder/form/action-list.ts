@@ -41,9 +41,10 @@ export function ActionList({ part, text }: { part: ListPart; text: string }): Vi
         ? `[data-card="${Math.min(index, items.length - 2)}"] .form-card-title`
         : "[data-add-action]",
     );
-    tellDone(`Removed action ${index + 1}: ${sayAction(value)}.`, async () =>
-      edit((now) => (now === after ? before : insertItem(now, steps, index, value))),
-    );
+    tellDone(`Removed action ${index + 1}: ${sayAction(value)}.`, async () => {
+      edit((now) => (now === after ? before : insertItem(now, steps, index, value)));
+      focusNext(`[data-card="${index}"] .form-card-title`);
+    });
   };
   return html`<section class="form-actions-list" aria-label="Actions" data-field="actions"><h2>Actions</h2>
     <p class="form-hint">${part.schema.description} Move an action with its buttons or with Alt+↑ and Alt+↓.</p><${PartProblems} part=${part} />

@@ -24,6 +24,23 @@ const LABELS: Readonly<Record<string, string>> = {
   kind: "Sender address",
 };
 
+/** Words of coded choices. The code stays visible, because the explanations name it. */
+const CHOICES: Readonly<Record<string, string>> = {
+  "15m": "15 minutes",
+  "30m": "30 minutes",
+  "1h": "hour",
+  "6h": "6 hours",
+  "12h": "12 hours",
+  "1d": "day",
+  "1w": "week",
+};
+
+/** Returns the words of a choice, such as "week (1w)". */
+export function sayChoice(choice: string): string {
+  const words = CHOICES[choice];
+  return words === undefined ? choice : `${words} (${choice})`;
+}
+
 /** Returns the label of a field by its path, such as `trigger.map` or `actions.0.url`. */
 export function labelOf(path: string): string {
   const name = path.split(".").at(-1) ?? path;

@@ -75,7 +75,7 @@ function GroupField({ part }: { part: GroupPart }): View {
 
 /** Choice of the variant. A change keeps the fields that both variants have, and can be undone. */
 function VariantChoice({ part }: { part: GroupPart }): View {
-  const { edit } = useForm();
+  const { edit, focusNext } = useForm();
   const { variants, steps } = part;
   if (variants === null) return null;
   const { name, chosen, schemas } = variants;
@@ -96,9 +96,10 @@ function VariantChoice({ part }: { part: GroupPart }): View {
       return after;
     });
     const title = schemas.find((one) => constOf(one, name) === next)?.title ?? next;
-    tellDone(`Changed to “${title}”.`, async () =>
-      edit((text) => (text === after ? before : setValue(text, steps, readValue(before, part.node)))),
-    );
+    tellDone(`Changed to “${title}”.`, async () => {
+      edit((text) => (text === after ? before : setValue(text, steps, readValue(before, part.node))));
+      focusNext(`[data-field="${pathOf(field.steps)}"] select`);
+    });
   };
   const isKnown = variant !== undefined;
   const hint = (variant?.description ?? variant?.properties?.[name]?.description)?.replace(ONLY_VALUE, "");

@@ -43,9 +43,10 @@ export function RowsField({ part }: { part: RowsPart }): View {
         ? `[data-row="${path}.${Math.max(0, at - 1)}"] input`
         : `[data-rows="${path}"] .form-add`,
     );
-    tellDone(`Removed ${row.name}.`, async () =>
-      edit((text) => (text === after ? before : setValue(text, row.steps, row.node?.value ?? ""))),
-    );
+    tellDone(`Removed ${row.name}.`, async () => {
+      edit((text) => (text === after ? before : setValue(text, row.steps, row.node?.value ?? "")));
+      focusNext(`[data-field="${pathOf(row.steps)}"] input`);
+    });
   };
   return html`<fieldset class="form-group" data-rows=${path} data-field=${path}><legend>${labelOf(path)}${!isRequired && html` <span class="form-optional">optional</span>`}</legend>
     <${Meaning} part=${part} /><${PartProblems} part=${part} />

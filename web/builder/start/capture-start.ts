@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { CaptureView } from "../../../src/engine/receiver/request-capture.ts";
 import { call, sentenceOf } from "../../base/api.ts";
-import { sayBytes } from "../../base/count-words.ts";
+import { sayBytes, sayCount } from "../../base/count-words.ts";
 import { html, type View } from "../../base/html.ts";
 import { apiPath, type Place } from "../../base/place.ts";
 import { setQuery } from "../../base/route.ts";
@@ -88,7 +88,7 @@ function OpenCapture({
         (
           one,
         ) => html`<li key=${one.id}><button type="button" class="bare start-line" onClick=${() => onRequest(seenOf(url, one))}>
-          <span class="clip"><b><${SafeText} text=${one.method} limit=${20} /></b> <span class="quiet"><${SafeText} text=${one.contentType ?? "no content type"} limit=${80} />, ${sayBytes(one.bytes)}</span></span>
+          <span class="clip"><b><${SafeText} text=${one.method} limit=${20} /></b> <span class="quiet"><${SafeText} text=${one.contentType ?? "no content type"} limit=${80} />, ${one.bytes === 0 ? "no body" : one.bytes < 1024 ? sayCount(one.bytes, "byte") : sayBytes(one.bytes)}</span></span>
           <span class="quiet"><${Ago} at=${one.at} /></span>
           <span class="clip start-more"><${SafeText} text=${one.body.slice(0, BODY_CHARS)} limit=${BODY_CHARS} /></span></button></li>`,
       )}</ul>`

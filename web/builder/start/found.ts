@@ -64,7 +64,9 @@ export function Found({
       stop.abort();
     };
   }, [request, secret, turn]);
-  if (guess === null) return html`<${NotYet} error=${error} rows=${6} onRetry=${() => setTurn(turn + 1)} />`;
+  if (guess === null)
+    return html`<div class="stack"><${NotYet} error=${error} rows=${6} onRetry=${() => setTurn(turn + 1)} />
+      ${error !== null && html`<div class="form-actions"><button type="button" onClick=${onBack}>Choose another request</button></div>`}</div>`;
   return html`<${Guesses} place=${place} guess=${guess} error=${error} secret=${secret} onSecret=${onSecret} onBuild=${onBuild} onBack=${onBack} />`;
 }
 
@@ -124,6 +126,7 @@ function Guesses({
         <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} onInput=${(event: InputEvent) => onSecret((event.target as HTMLTextAreaElement).value)}></textarea>
         <small>Relay tries it with this request. Relay stores it when you create the relay.</small></label></section>
     <section class="card"><h2>Values</h2>
+      ${guess.eventId === null && html`<p class="quiet">Relay found no deduplication ID. Without one, only an equal body within one UTC day is a duplicate. You can choose a value in the builder.</p>`}
       ${choices.length === 0 && html`<p class="quiet">Relay found no value with a meaning. You can map values in the builder.</p>`}
       <ul class="found-values">${choices.map(
         ({ key, label, path, value, why, drop }) => html`<li key=${key}><label class="found-value">

@@ -3,6 +3,9 @@ import { useState } from "preact/hooks";
 import { html, type View } from "../../base/html.ts";
 import { readSeenBody, type SeenRequest, seenOfPaste } from "../seen-request.ts";
 
+/** Greatest body that a receiver takes. */
+const MAX_BODY_BYTES = 256 * 1024;
+
 export function PasteStart({ onRequest }: { onRequest: (request: SeenRequest) => void }): View {
   const [text, setText] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
@@ -11,6 +14,10 @@ export function PasteStart({ onRequest }: { onRequest: (request: SeenRequest) =>
     const request = seenOfPaste(text);
     if (readSeenBody(request) === undefined)
       setProblem("The body is neither JSON nor a form. Paste the whole request, or only its body.");
+    else if (new Blob([request.body]).size > MAX_BODY_BYTES)
+      setProblem(
+        "The body is larger than 256 KiB, so Relay would reject this request. Paste a smaller body.",
+      );
     else onRequest(request);
   };
   return html`<form class="stack" onSubmit=${take}>
