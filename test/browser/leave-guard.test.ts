@@ -2,6 +2,7 @@
 import { afterAll, expect } from "bun:test";
 import type { Dialog } from "playwright-core";
 import { openDashboard } from "../kit/browser.ts";
+import { showJson } from "../kit/browser-editor.ts";
 import { dependentSteps } from "../kit/dependent-steps.ts";
 
 const test = dependentSteps();
@@ -40,6 +41,7 @@ test("after a relay was created, no link, no Back and no closed tab loses its se
   await page.goto(at("relays"));
   await page.getByRole("link", { name: "Start from an example" }).click();
   await page.getByRole("button", { name: "Use this template" }).click();
+  await showJson(page);
   await page.locator(".editor-state", { hasText: "Valid" }).waitFor();
   await page.getByRole("button", { name: "Create relay" }).click();
   await secret.waitFor();

@@ -7,6 +7,7 @@ import type { Locator, Page } from "playwright-core";
 import Stripe from "stripe";
 import { systemClock } from "../../src/base/clock.ts";
 import { listen, startBrowser } from "../kit/browser.ts";
+import { showJson } from "../kit/browser-editor.ts";
 import { makeAuthority } from "../kit/certificate.ts";
 import { dependentSteps } from "../kit/dependent-steps.ts";
 import { startMailServer } from "../kit/mail-server.ts";
@@ -114,6 +115,7 @@ test("a relay starts from the template of a paid checkout", async () => {
   await click("link", "Start from an example");
   await click("button", /^Paid checkout/);
   await click("button", "Use this template");
+  await showJson(page);
   await page.locator(".editor-state", { hasText: "Valid" }).waitFor();
   await click("button", "Create relay");
   await heading("checkout is ready");
