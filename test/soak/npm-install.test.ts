@@ -125,7 +125,7 @@ test("the launcher has no script and no dependency that npm must have", async ()
   expect(Object.keys(manifest).filter((key) => ["scripts", "dependencies", "peerDependencies"].includes(key))).toEqual([]);
 });
 
-/** Starts the service, sends the example with the command that it prints, and stops it as its user does. */
+/** Starts the service, sends the example with the command that it prints, and stops it as a supervisor does. */
 async function playExample(command: readonly string[], cwd: string, word: string): Promise<void> {
   // The variables of the package runner that runs these tests must not reach the commands.
   const clean = ["env", "-i", ...Object.entries(makeEnv()).map(([name, value]) => `${name}=${value}`)];
@@ -137,7 +137,7 @@ async function playExample(command: readonly string[], cwd: string, word: string
   await using send = startCli(["send", "checkout-completed"], options);
   expect(await send.line("is done")).toContain(`More: ${word} events show`);
   expect(await send.exited).toBe(0);
-  dev.kill("SIGINT");
+  dev.kill("SIGTERM");
   await dev.line("Stopping");
   await dev.silent;
 }
