@@ -84,3 +84,14 @@ test("a pasted text that is no request says so", async () => {
   expect(await findBarriers(page)).toEqual([]);
   expect(complaints).toEqual([]);
 });
+
+test("on a small screen a choice comes into view", async () => {
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.goto(at("relays/new?step=template"));
+  const choose = page.getByRole("button", { name: /^A request I will send now/ });
+  await choose.click();
+  const open = page.getByRole("button", { name: "Open a capture URL" });
+  await open.waitFor();
+  const { y = 0 } = (await open.boundingBox()) ?? {};
+  expect(y > 0 && y < 800).toBe(true);
+});

@@ -1,5 +1,5 @@
 /** First step of a new relay: a searchable list of templates and known senders with a preview. */
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { SenderLine } from "../../src/rules/senders/sender-view.ts";
 import type { Page } from "../base/answer.ts";
 import { writeExact } from "../base/exact-json.ts";
@@ -84,7 +84,17 @@ export function TemplateChoice({
   const offered = templates.filter(isWanted);
   const known = senders.filter(isWanted);
   const selling = kits.filter(({ title }) => isWanted({ title: `Sell with ${title}`, summary: "" }));
-  return html`<div class="templates">
+  const host = useRef<HTMLDivElement>(null);
+  const shownKey = `${start} ${kit} ${sender} ${shown?.name}`;
+  const before = useRef(shownKey);
+  // In a narrow window the choice is below the list, where it would appear unseen.
+  useLayoutEffect(() => {
+    if (before.current === shownKey) return;
+    before.current = shownKey;
+    const preview = host.current?.querySelector(".template-preview");
+    if (preview != null && preview.getBoundingClientRect().top > innerHeight / 2) preview.scrollIntoView();
+  }, [shownKey]);
+  return html`<div class="templates" ref=${host}>
     <div class="template-find">
       <${SearchBox} value="" label="Search senders and templates" onValue=${setWanted} />
       <div class="template-list" role="group" aria-label="Start from">
