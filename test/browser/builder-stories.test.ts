@@ -76,7 +76,7 @@ test("a Stripe one-off purchase: from the known sender to a product that is crea
   await outcome.getByText("Verified", { exact: true }).waitFor();
   await outcome.getByText("Matches", { exact: true }).waitFor();
   await outcome.getByText("ada@example.com").waitFor();
-  await outcome.getByText("Fulfill a product").waitFor();
+  await outcome.getByText("Fulfill a product: grants 0 → 1").waitFor();
   // Only a relay that sells a product can fulfill it, so the outcome shows why the choice matters.
   await page.getByLabel(/^Sell premium through this relay/).uncheck();
   await outcome.getByText("It would fail").waitFor();

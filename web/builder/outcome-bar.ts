@@ -5,7 +5,7 @@
 import { useState } from "preact/hooks";
 import type { Simulation } from "../../src/insight/simulate/step.ts";
 import { listDifferences } from "../audit/differences.ts";
-import { isObject, type Json } from "../base/exact-json.ts";
+import { isObject, type Json, parseExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import type { Place } from "../base/place.ts";
 import { sayTimesIn, useNow } from "../base/time-words.ts";
@@ -136,7 +136,16 @@ function changesOf(detail: { [name: string]: Json }, now: number): string[] {
   );
 }
 
+/** Says a list as its number of items, because its items are ids. */
 function sayValue(text: string, now: number): string {
+  if (text.startsWith("[")) {
+    try {
+      const list = parseExact(text);
+      if (Array.isArray(list)) return String(list.length);
+    } catch {
+      // A text that only begins like a list.
+    }
+  }
   return cut(text === "true" ? "yes" : text === "false" ? "no" : sayTimesIn(text, now));
 }
 
