@@ -14,9 +14,10 @@ import { TEST_MS } from "../kit/patience.ts";
 
 const PROJECT = resolve(import.meta.dir, "../..");
 const { version } = packageJson;
-/** The user without rights, for tests that run as root. */
+/** The user without rights, for tests that run as root. A machine without setpriv installs as root. */
 const NOBODY = 65_534;
-const asUser = process.getuid?.() === 0 ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", "--"] : [];
+const asUser =
+  process.getuid?.() === 0 && Bun.which("setpriv") !== null ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", "--"] : [];
 
 let place: string;
 let registry: Awaited<ReturnType<typeof startNpmRegistry>>;
