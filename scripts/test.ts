@@ -218,6 +218,8 @@ function report(): void {
     failed += 1;
     console.log("No test matches the pattern.");
   }
+  const notRun = new Set(results.flatMap((result) => result.notRun));
+  if (notRun.size > 0) console.log(`\n${[...notRun].join("\n")}`);
   if (performance.now() - beganMs > SUMMARY_FROM_MS) console.log(`\n${summarize()}`);
   if (read.recordTimings) recordTimings();
   console.log(`${passed} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`);

@@ -31,6 +31,8 @@ export interface JobResult extends Outcome {
   seconds: number;
   /** Core-seconds of all processes that the file started. If there is no /proc, the last file of a shared process has those of all its files. */
   coreSeconds: number;
+  /** The sentences about tests that do not run on this machine (test/kit/not-run.ts). */
+  notRun: string[];
 }
 
 interface BatchOptions {
@@ -86,6 +88,7 @@ async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<
       ...outcome,
       seconds: (performance.now() - beganMs) / 1_000,
       coreSeconds: total - used,
+      notRun: output.split("\n").filter((line) => line.startsWith("Not run: ")),
     };
     used = total;
     results.set(current, result);

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { signNotice } from "../../src/platform/outbound/notice-signature.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
+import { tellNotRun } from "../kit/not-run.ts";
 import { PATIENCE_MS } from "../kit/patience.ts";
 
 interface Package {
@@ -64,8 +65,8 @@ const TOOLS: readonly Tool[] = [
         },
       ]),
 ];
-if (npm === null || node === null) console.log("The packages are not tested with npm and Node, because this machine does not have both.");
-if (deno === null) console.log("The packages are not tested with Deno, because this machine does not have it.");
+if (npm === null || node === null) tellNotRun("the client packages in Node", "this machine does not have npm and node");
+if (deno === null) tellNotRun("the client packages in Deno", "this machine has no deno");
 
 const SENT_SECONDS = 1_767_603_600;
 const SECRET = "whsec_bm8tc2VydmVyLXVzZXMtdGhpcy1zZWNyZXQtbm93";

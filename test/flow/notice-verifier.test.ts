@@ -11,6 +11,7 @@ import { EXAMPLE_SIGNING_SECRET } from "../../src/platform/secret/secret-text.ts
 import { NOTICE_VERIFIERS } from "../../src/rules/action/notice-verifier.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
 import { runCommand } from "../kit/cli-world.ts";
+import { tellNotRun } from "../kit/not-run.ts";
 import { PATIENCE_MS } from "../kit/patience.ts";
 
 const SENT_MS = 1_767_603_600_000;
@@ -181,7 +182,7 @@ function requireVerifier(language: string) {
 
 for (const [language, runner] of Object.entries(RUNNERS)) {
   if (runner.program === null) {
-    console.log(`The code in ${language} does not run here, because this machine has no program for it.`);
+    tellNotRun(`the code in ${language} that verifies a notice`, `this machine has no ${language === "python" ? "python3" : language}`);
     continue;
   }
   test(`the code in ${language} accepts each good notice and refuses each other one`, () => {

@@ -11,8 +11,10 @@ import { writeNpmPackages } from "../../scripts/release/npm.ts";
 import { executableFile, RELEASED, type ReleasedSystem } from "../../scripts/release/systems.ts";
 import { startCli } from "../kit/cli-process.ts";
 import { copyExecutable } from "../kit/executable-build.ts";
+import { tellNotRun } from "../kit/not-run.ts";
 
 const node = Bun.which("node");
+if (node === null) tellNotRun("the npm launcher in Node", "this machine has no node");
 const RUNTIMES = [["Bun", process.execPath] as const, ...(node === null ? [] : [["Node", node] as const])];
 
 let place: string;

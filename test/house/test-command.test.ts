@@ -15,6 +15,7 @@ const USES = 'import { afterAll, beforeAll, expect, test } from "bun:test";\n';
 /** Describes a project that fails in every way. The files of test/rule share a process until one of them ends it. */
 const FILES: Readonly<Record<string, string>> = {
   "test/rule/right.test.ts": 'test("right", () => expect(1).toBe(1));',
+  "test/rule/lacking.test.ts": 'console.log("Not run: the code in go, because this machine has no go.");\ntest("right", () => {});',
   "test/rule/wrong.test.ts": 'test("right", () => expect(1).toBe(1));\ntest("wrong <&>", () => expect(1).toBe(2));',
   "test/rule/hook.test.ts": 'beforeAll(() => { throw new Error("no hook") });\ntest("never", () => {});',
   "test/rule/import.test.ts": 'import "./nothing.ts";\ntest("never", () => {});',
@@ -83,7 +84,7 @@ test("each failure is printed completely with the command that runs only it, bef
     expect(block).toContain(`Run only this: npm test -- --sqlite ${command}\n`);
   }
   expect(text).toContain("Skipped: the 2 browser tests, because there is no browser (CHROMIUM=none asks for none).");
-  expect(lines.at(-1)).toBe("5 passed, 6 failed, 2 skipped");
+  expect(lines.at(-1)).toBe("6 passed, 6 failed, 2 skipped");
   expect(code).toBe(1);
   const files = Object.keys(FILES).filter((file) => /^test\/rule\/[a-z]+\.test\.ts$/.test(file));
   const told = progress.map((line) => /^\[ *(\d+)\/(\d+)\] (\S+):/.exec(line) ?? []);
@@ -109,6 +110,11 @@ test.each([
   const { code, lines } = await run(words);
   expect(lines).toEqual([sentence, "0 passed, 1 failed"]);
   expect(code).toBe(1);
+});
+
+test("tests that this machine cannot run are named with the reason, before the final counts", async () => {
+  const { code, lines } = await run(["test/rule/lacking.test.ts"]);
+  expect([code, lines.slice(-2)]).toEqual([0, ["Not run: the code in go, because this machine has no go.", "1 passed, 0 failed"]]);
 });
 
 test("a test's process delays compilation, and processes that it starts do not", async () => {
