@@ -119,8 +119,7 @@ function Guesses({
       <p><b>${sender === null ? "Unknown sender" : sender.title}</b></p>
       <p class="quiet"><${Sentence} text=${sender === null ? "No known sender sends such a request." : sender.why} /></p></section>
     <section class="card"><h2>Signature</h2>
-      <p><code>${verify.value.scheme}</code> <${Verdict} verified=${verify.verified} /></p>
-      <p class="quiet"><${Sentence} text=${verify.why} /></p>
+      <p><${Sentence} text=${verify.why} /> <${Verdict} verified=${verify.verified} /></p>
       <details><summary>Recipe</summary><pre class="preview">${writeExact(verify.value, 2)}</pre></details>
       <label class="field"><span>Secret or public key of the sender (optional)</span>
         <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} onInput=${(event: InputEvent) => onSecret((event.target as HTMLTextAreaElement).value)}></textarea>
