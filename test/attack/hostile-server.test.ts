@@ -68,6 +68,8 @@ const LINES: readonly (readonly [line: string, input?: string])[] = [
   ["replays stop rpl_0198c0de00007000800000000000000a"],
   ["requests list"],
   ["simulate stripe purchase"],
+  ["capture"],
+  ["guess -", '{"type":"order.paid"}'],
   ["requests show cal_0198c0de00007000800000000000000a"],
   ["requests tail"],
   ["problems list"],

@@ -105,6 +105,7 @@ async function fillDevelopment(): Promise<void> {
   await running.clock.advance(2_000);
   held["/events"] = (await make("GET", "/events")).items[0].id;
   held["/calls"] = (await make("GET", "/calls")).items[0].id;
+  held["/captures"] = (await make("POST", "/captures")).capture.id;
   await running.service.store.write("app", async (tx) => {
     const nowMs = running.clock.now();
     const environment = await requireEnvironment(tx, APP, "development");
