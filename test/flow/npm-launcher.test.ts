@@ -3,7 +3,7 @@
  * under Node and under Bun, and says what to do where it cannot. test/soak/npm-install.test.ts installs the packages of all systems from a registry.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import packageJson from "../../package.json";
@@ -59,13 +59,24 @@ function start(line: readonly string[], options: { runtime: string; cwd?: string
   return startCli(line, { cwd, command: [runtime, file], env: { npm_config_user_agent: "", ...env } });
 }
 
-/** Lists the child processes of a process. */
+/** Lists the child processes of a process. A bare Linux machine has no `ps`. */
 function listChildren(pid: number): number[] {
-  const text = Bun.spawnSync(["ps", "-o", "pid=", "--ppid", String(pid)]).stdout.toString();
-  return text
-    .split("\n")
-    .filter((line) => line.trim() !== "")
-    .map(Number);
+  if (!existsSync("/proc/self/stat")) {
+    const text = Bun.spawnSync(["ps", "-o", "pid=", "--ppid", String(pid)]).stdout.toString();
+    return text.trim().split(/\s+/).map(Number);
+  }
+  const processes = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  return processes.filter((name) => readParent(name) === pid).map(Number);
+}
+
+/** Returns the parent of a process on Linux: the second field behind the program's name. null: the process ended. */
+function readParent(pid: string): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+  } catch {
+    return null;
+  }
 }
 
 describe.each(RUNTIMES)("the launcher under %s", (name, runtime) => {
