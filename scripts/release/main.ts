@@ -11,7 +11,7 @@ import { writeNpmPackages } from "./npm.ts";
 
 const USAGE = "Use --npm, and --out <folder> for another folder than dist.";
 
-/** Reads the options. Ends the process with a sentence if they name nothing to release. */
+/** Reads the options. Ends the process with a sentence if they ask for no release. */
 function readOptions(): { out: string } {
   try {
     const options = {

@@ -182,7 +182,7 @@ const ROWS: Row[] = [
     steps: ["waiting stops", "action ok (not reached)"],
   },
   {
-    rule: "a public key is needed to check its signatures, and nobody but the sender signs",
+    rule: "a public key is needed to check its signatures, and only the sender can sign",
     definition: draft({ verify: hmac({ algorithm: "ed25519" }) }),
     asked: { body: JSON.stringify(EVENT) },
     would: "run",

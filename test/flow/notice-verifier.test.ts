@@ -193,7 +193,7 @@ for (const [language, runner] of Object.entries(RUNNERS)) {
 }
 
 describe("every language", () => {
-  /** What each file must contain: a comparison in constant time, the tolerance, and only imports of the standard library. */
+  /** Texts that each file must contain: a comparison in constant time, the tolerance, and only imports of the standard library. */
   const RULES: [language: string, compare: string, tolerance: RegExp, imports: RegExp, most: string[]][] = [
     ["javascript", "timingSafeEqual(", /= 300;/, /from "(.*)"/g, ["node:buffer", "node:crypto"]],
     ["python", "hmac.compare_digest(", /= 300$/m, /^import (.*)$/gm, ["hashlib", "hmac", "re", "time"]],

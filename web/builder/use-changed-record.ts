@@ -1,5 +1,5 @@
 /** Record of the last change that a data_change definition watches. It is in view, and the outcome is explained with it. */
-import type { CheckedDefinition } from "../../src/interfaces/api/relay.ts";
+import type { CheckedDefinition } from "../../src/interfaces/api/explain.ts";
 import type { RecordView } from "../../src/shop/records/record.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";

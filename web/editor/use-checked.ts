@@ -1,7 +1,7 @@
 /** Checks a definition with the service shortly after the last key. It keeps the result of the last text that was JSON. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Problem, Warning } from "../../src/base/refusal.ts";
-import type { CheckedDefinition } from "../../src/interfaces/api/relay.ts";
+import type { CheckedDefinition } from "../../src/interfaces/api/explain.ts";
 import { call, RawJson } from "../base/api.ts";
 
 const PAUSE_MS = 350;

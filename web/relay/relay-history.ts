@@ -1,6 +1,6 @@
 /** Versions of a relay's definition, newest first, each with its changes. An earlier version can be restored. */
 import { useEffect, useState } from "preact/hooks";
-import type { CheckedDefinition } from "../../src/interfaces/api/relay.ts";
+import type { CheckedDefinition } from "../../src/interfaces/api/explain.ts";
 import type { RelayVersion } from "../../src/rules/relay/relay-version.ts";
 import { sayNamed } from "../audit/words.ts";
 import type { Page, Relay, SavedRelay } from "../base/answer.ts";

@@ -27,19 +27,18 @@ import { signingMethodOf } from "../../rules/verify/signing-method.ts";
 import { readUnverifiedEventId } from "../../rules/verify/unverified-event-id.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import { makeHeaders } from "./signature.ts";
+import { simulateInput } from "./step.ts";
 
 export const guessInput = fields({
   body: Type.String({ maxLength: MAX_RECEIVER_BODY_BYTES, description: "the request's body, as text" }),
-  contentType: Type.Optional(Type.String({ maxLength: 200, description: "the body's content type" })),
+  contentType: simulateInput.properties.contentType,
   headers: Type.Optional(
     Type.Record(Type.String(), Type.String({ maxLength: 4_000 }), {
       maxProperties: 60,
       description: "the headers of the request",
     }),
   ),
-  search: Type.Optional(
-    Type.String({ maxLength: 4_000, description: "what was appended to the URL, ? included" }),
-  ),
+  search: simulateInput.properties.search,
   url: Type.Optional(
     Type.String({
       maxLength: 2_000,

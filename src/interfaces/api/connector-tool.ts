@@ -16,6 +16,7 @@ import { caseRoutes } from "./case.ts";
 import { catalogRoutes } from "./catalog.ts";
 import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
+import { explainRoutes } from "./explain.ts";
 import { guessRoutes } from "./guess.ts";
 import { kitRoutes } from "./kit.ts";
 import { personRoutes } from "./person.ts";
@@ -45,6 +46,7 @@ export interface Tool {
 const E = "/api/apps/:appId/:environment";
 const OFFERED = [
   ...relayRoutes,
+  ...explainRoutes,
   ...guessRoutes,
   ...caseRoutes,
   ...testEventRoutes,

@@ -1,11 +1,10 @@
 /**
- * Relays: list, create, save, pause, retry now, delete, and the state of each with its recent requests. It also has the check of a definition
- * without a save, and templates.
+ * Relays: list, create, save, pause, retry now, delete, and the state of each with its recent requests. It also has the
+ * templates.
  */
-import { type Static, Type } from "typebox";
-import { toIso, toIsoOrNull } from "../../base/clock.ts";
+import { Type } from "typebox";
+import { toIsoOrNull } from "../../base/clock.ts";
 import { makePage, readPageRequest } from "../../base/page.ts";
-import type { Problem } from "../../base/refusal.ts";
 import {
   fields,
   oneOf,
@@ -13,7 +12,6 @@ import {
   pageOf,
   pageQuery,
   savedFile,
-  time,
   timeOrNull,
   warningView,
 } from "../../base/schema.ts";
@@ -26,19 +24,9 @@ import { funnelView, showFunnel } from "../../insight/overview/funnel.ts";
 import { addHealth, HEALTH_STATES, healthView, listedRelay } from "../../insight/overview/health.ts";
 import { listRelaysInOrder, RELAY_SORTS } from "../../insight/overview/relay-list.ts";
 import { runCases, warnOfCases } from "../../insight/simulate/case-run.ts";
-import { simulateDraft } from "../../insight/simulate/draft.ts";
-import { simulateRelay } from "../../insight/simulate/simulate.ts";
-import { simulateInput, simulationView } from "../../insight/simulate/step.ts";
-import { listWatchedChanges, watchedChange } from "../../insight/simulate/watched-change.ts";
-import type { Sealer } from "../../platform/secret/seal.ts";
 import { warnLostSpace } from "../../rules/relay/customer-space.ts";
-import { checkDefinition, dropAllowedUrls, warnOwnHost } from "../../rules/relay/definition.ts";
-import type { Definition } from "../../rules/relay/definition-shape.ts";
-import { findRelay, receiverUrl, requireRelay } from "../../rules/relay/relay.ts";
-import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
+import { receiverUrl, requireRelay } from "../../rules/relay/relay.ts";
 import {
-  checkSellers,
-  checkWrites,
   listMissing,
   listSoldThroughWarnings,
   makeCatalogLookup,
@@ -53,7 +41,6 @@ import {
   updateRelay,
   viewSaved,
 } from "../../rules/relay/relay-save.ts";
-import { checkSigningSecret } from "../../rules/relay/relay-secret.ts";
 import { RELAY_TEMPLATES } from "../../rules/relay/relay-template.ts";
 import { listVersions, readVersion, relayVersion } from "../../rules/relay/relay-version.ts";
 import {
@@ -63,50 +50,20 @@ import {
   savedRelay,
   showRelay,
 } from "../../rules/relay/relay-view.ts";
-import { periodOf, type ScheduleTrigger } from "../../rules/trigger/schedule.ts";
-import type { Reader } from "../../store/port.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "../http/route.ts";
 import { caseDeps } from "./case.ts";
+import { definition, sell } from "./explain.ts";
 import { relayContext, settleBefore, viewContext } from "./relay-context.ts";
 
 /** The most characters of a search in the list. */
 const MAX_SEARCH_CHARS = 200;
 
-const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
-
 /** A save through the API counts as an edit in the dashboard, so a sync asks before it replaces it. */
-const sell = Type.Optional(
-  Type.Boolean({
-    description:
-      "true: a new relay sells the products and plans that its actions name, if nothing sells them yet",
-  }),
-);
 const SAVED_HERE = { kind: "dashboard", synced: false } as const;
-
-const checkedView = Type.Object({
-  problems: Type.Array(Type.Object({ field: Type.String(), message: Type.String() })),
-  warnings: Type.Array(warningView),
-  /** The next five times at which a valid schedule ticks. */
-  nextTicks: Type.Optional(Type.Array(time)),
-  /** At most five changes of the collection of a valid data_change trigger, newest first, each with whether it would run. */
-  recentChanges: Type.Optional(Type.Array(watchedChange)),
-});
-export type CheckedDefinition = Static<typeof checkedView>;
 
 /** The last times at which requests verified with each of two secrets. Null means none since the server started or the relay was last changed. */
 const secretUseView = Type.Object({ presentAt: timeOrNull, previousAt: timeOrNull });
-
-/** Checks a definition with the signing secret of the saved relay of its name. A new relay gets one that fits. */
-async function checkSavedSecret(
-  tx: Reader,
-  environmentId: number,
-  definition: Definition,
-  sealer: Sealer,
-): Promise<Problem[]> {
-  const saved = await findRelay(tx, environmentId, definition.name);
-  return saved === null ? [] : checkSigningSecret({ ...saved, definition }, sealer, false);
-}
 
 /** Returns the use of both secrets, or null if only one verifies. */
 async function secretUseOf({ relays, store, hasMasterKey }: HttpDeps, { id, secret }: RelayView) {
@@ -130,16 +87,6 @@ async function addCaseWarnings(
     deps.log.warn("The cases of a saved relay were not run.", { relay: saved.relay.name, error });
     return saved;
   }
-}
-
-function simulateDeps({ store, sealer, clock, log, relays, config }: HttpDeps) {
-  return { store, sealer, clock, log, relays, limits: config.limits };
-}
-
-const SHOWN_TICKS = 5;
-
-function listNextTicks(trigger: ScheduleTrigger, nowMs: number): string[] {
-  return periodOf(trigger).list(nowMs, Number.POSITIVE_INFINITY, SHOWN_TICKS).map(toIso);
 }
 
 export const relayRoutes = [
@@ -193,54 +140,6 @@ export const relayRoutes = [
       const input = { definition, secret, signingSecret, sells, origin: SAVED_HERE };
       const context = relayContext(call);
       return await viewSaved(tx, context, await createRelay(tx, context, input));
-    },
-  }),
-  environmentRoute({
-    method: "POST",
-    path: "/relays/validate",
-    summary:
-      "Lists every problem and warning of a definition without saving it. A valid one gets its next ticks or recent record changes.",
-    body: fields({ definition }),
-    answer: checkedView,
-    async handle({ deps, environment, body, nowMs }) {
-      const checked = checkDefinition(body.definition, nowMs);
-      if ("problems" in checked) return { problems: checked.problems, warnings: [] };
-      const found = await deps.store.read(async (tx) => ({
-        problems: [
-          ...(await checkSavedSecret(tx, environment.id, checked.definition, deps.sealer)),
-          ...(await checkWrites(makeCatalogLookup(tx, environment.id), checked.definition)),
-          ...(await checkSellers(tx, environment.id, checked.definition)),
-        ],
-        warnings: [
-          ...dropAllowedUrls(checked.warnings, checked.definition, deps.config.allowPrivate),
-          ...warnOwnHost(checked.definition, deps.baseUrl()),
-          ...(await listReferenceWarnings(makeCatalogLookup(tx, environment.id), checked.definition)),
-        ],
-      }));
-      const { trigger } = checked.definition;
-      if (found.problems.length > 0 || trigger.kind === "receiver") return found;
-      if (trigger.kind === "schedule") return { ...found, nextTicks: listNextTicks(trigger, nowMs) };
-      return { ...found, recentChanges: await listWatchedChanges(deps.store, environment.id, trigger) };
-    },
-  }),
-  environmentRoute({
-    method: "POST",
-    path: "/relays/explain",
-    summary:
-      "Shows step by step what a definition would do without saving it. Without secret, a saved relay's secret or an example verifies.",
-    body: fields({
-      definition,
-      secret: Type.Optional(
-        orNull(Type.String({ description: "the sender's secret or public key, which is not stored" })),
-      ),
-      sell,
-      ...simulateInput.properties,
-    }),
-    answer: Type.Object({ explanation: simulationView }),
-    async handle(call) {
-      const { definition, secret = null, sell: sells = false, ...input } = call.body;
-      const draft = { definition, secret, sells };
-      return { explanation: await simulateDraft(simulateDeps(call.deps), relayContext(call), draft, input) };
     },
   }),
   environmentRoute({
@@ -405,17 +304,6 @@ export const relayRoutes = [
     status: 202,
     handle: ({ deps: { store }, environmentId, by, params, nowMs }) =>
       retryRelayNow(store, { environmentId, name: params.name, actor: by, nowMs }),
-  }),
-  environmentRoute({
-    method: "POST",
-    path: "/relays/:name/explain",
-    summary:
-      "Shows step by step what the relay would do with a request, a record, a stored event or an example. It writes, mails and calls nothing.",
-    body: simulateInput,
-    answer: Type.Object({ explanation: simulationView }),
-    async handle({ deps, environmentId, params, body }) {
-      return { explanation: await simulateRelay(simulateDeps(deps), environmentId, params.name, body) };
-    },
   }),
   openRoute({
     method: "GET",

@@ -14,6 +14,7 @@ import { clientRoutes } from "./client.ts";
 import { connectorRoutes } from "./connector.ts";
 import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
+import { explainRoutes } from "./explain.ts";
 import { fileRoutes } from "./file.ts";
 import { grantRoutes } from "./grant.ts";
 import { guessRoutes } from "./guess.ts";
@@ -55,6 +56,7 @@ export const ROUTES: readonly Route[] = [
   ...appRoutes,
   ...appDeletionRoutes,
   ...relayRoutes,
+  ...explainRoutes,
   ...guessRoutes,
   ...requestCaptureRoutes,
   ...relaySecretRoutes,

@@ -1,5 +1,5 @@
 /** Card of the trigger: a sentence, its fields, and when it would start the relay. */
-import type { CheckedDefinition } from "../../../src/interfaces/api/relay.ts";
+import type { CheckedDefinition } from "../../../src/interfaces/api/explain.ts";
 import { html, type View } from "../../base/html.ts";
 import { pagePath } from "../../base/place.ts";
 import { isAwayFromUtc, sayExactly, sayWhen, useNow } from "../../base/time-words.ts";
