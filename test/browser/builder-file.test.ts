@@ -5,20 +5,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { listen, startBrowser } from "../kit/browser.ts";
-import { startCli } from "../kit/cli-process.ts";
+import { type CliProcess, startCli } from "../kit/cli-process.ts";
 import { poll } from "../kit/patience.ts";
 
 const stack = new AsyncDisposableStack();
 const cwd = mkdtempSync(join(tmpdir(), "relay-form-"));
 const file = join(cwd, "service/relays/checkout-completed.json");
 let page: Page;
+let dev: CliProcess;
 let base = "";
 let complaints: string[] = [];
 const field = (path: string) => page.locator(`[data-field="${path}"]`);
 
 beforeAll(async () => {
   stack.defer(() => rmSync(cwd, { recursive: true, force: true }));
-  const dev = stack.use(startCli(["dev", "--example", "--port", "0"], { cwd }));
+  dev = stack.use(startCli(["dev", "--example", "--port", "0"], { cwd }));
   const link = /http\S+/.exec(await dev.line("Dashboard"))?.[0] ?? "";
   base = new URL(link).origin;
   const context = await startBrowser(stack);
@@ -50,7 +51,9 @@ const OWN = `{
 `;
 
 test("a save in the form changes only the line of the edited field, in the layout of the file", async () => {
+  await dev.line("Press Ctrl+C");
   writeFileSync(file, OWN);
+  await dev.line("relay checkout-completed: changed from");
   await page.goto(`${base}/apps/local/local/relays/checkout-completed?tab=definition`);
   const path = field("trigger.map.order").locator("input").last();
   await path.waitFor();
