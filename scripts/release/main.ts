@@ -1,37 +1,70 @@
 /**
  * Writes the files of a release below dist/, all from the table of systems.ts. It publishes nothing.
  *
- *     npm run release -- --npm                  the executables, and an npm package for each in dist/npm
- *     npm run release -- --npm --out <folder>   the same in another folder
+ *     npm run release                           the executables, the npm packages in dist/npm, and the files to upload in dist/release
+ *     npm run release -- --npm                  only the executables and the npm packages
+ *     npm run release -- --out <folder>         another folder than dist
  */
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { runStep } from "../step.ts";
+import { writeArchives } from "./archives.ts";
+import { writeChecksums } from "./checksums.ts";
 import { writeNpmPackages } from "./npm.ts";
+import { type ReleaseWriter, readManifest, readReleaseTime } from "./release.ts";
+import { RELEASED } from "./systems.ts";
 
-const USAGE = "Use --npm, and --out <folder> for another folder than dist.";
+/** The writers of the files to upload, in the order in which they run. */
+const WRITERS: readonly ReleaseWriter[] = [writeArchives];
 
-/** Reads the options. Ends the process with a sentence if they ask for no release. */
-function readOptions(): { out: string } {
+interface Options {
+  npm: boolean;
+  out: string;
+}
+
+/** Reads the options. Ends the process with a sentence if there are others. */
+function readOptions(): Options {
   try {
     const options = {
       npm: { type: "boolean", default: false },
       out: { type: "string", default: "dist" },
     } as const;
-    const { npm, out } = parseArgs({ args: process.argv.slice(2), options }).values;
-    if (npm) return { out };
-    console.error(`release: nothing to write. ${USAGE}`);
+    return parseArgs({ args: process.argv.slice(2), options }).values;
   } catch (error) {
-    console.error(`release: ${(error as Error).message}. ${USAGE}`);
+    console.error(
+      `release: ${(error as Error).message}. Use --npm for only the npm packages, and --out <folder> for another folder than dist.`,
+    );
+    process.exit(2);
   }
-  process.exit(2);
 }
 
-const { out } = readOptions();
+/** Writes the files to upload into an empty folder `out` and returns their paths, the checksums last. */
+async function writeUploads(built: string, out: string): Promise<string[]> {
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  const release = {
+    built,
+    out,
+    systems: RELEASED,
+    version: readManifest().version,
+    time: readReleaseTime(),
+  };
+  const files: string[] = [];
+  for (const write of WRITERS) files.push(...(await write(release)));
+  return [...files, writeChecksums(out, files)];
+}
+
+const { npm, out } = readOptions();
 const code = await runStep([process.execPath, "scripts/build.ts", "--all", "--out", out]);
 if (code !== 0) {
   console.error("release: an executable could not be built; see above.");
   process.exit(1);
+}
+if (!npm) {
+  const files = await writeUploads(out, join(out, "release"));
+  console.log("Upload:");
+  for (const file of files) console.log(file);
 }
 const packages = writeNpmPackages({ built: out, out: join(out, "npm") });
 console.log("Publish in this order:");

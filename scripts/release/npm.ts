@@ -3,20 +3,13 @@
  * one that fits the machine, by its fields os, cpu and libc. Their manifests are generated; the repository's own package.json stays private.
  */
 import { chmodSync, constants, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
+import { PROJECT, type ProjectManifest, readManifest } from "./release.ts";
 import { executableFile, RELEASED, type ReleasedSystem } from "./systems.ts";
 
-const PROJECT = resolve(import.meta.dir, "../..");
 /** The scope of the executables' packages. Only the owner of a scope can publish in it. */
 const SCOPE = "@relay-service";
 const LAUNCHER = "relay-service";
-
-interface ProjectManifest {
-  version: string;
-  description: string;
-  license: string;
-  engines: { node: string };
-}
 
 interface NpmPackage {
   name: string;
@@ -37,7 +30,7 @@ interface Target {
  * the others, so it is last.
  */
 export function writeNpmPackages({ built, out, systems = RELEASED }: Target): NpmPackage[] {
-  const project = JSON.parse(readFileSync(join(PROJECT, "package.json"), "utf8")) as ProjectManifest;
+  const project = readManifest();
   rmSync(out, { recursive: true, force: true });
   const executables = systems.map((system) => writeExecutablePackage(system, { built, out, project }));
   return [...executables, writeLauncherPackage({ out, project })];

@@ -1,0 +1,55 @@
+/**
+ * Packs files into tar.gz and zip archives. The same entries and the same time give the same bytes: entries are sorted by their path, belong to
+ * root, and have one time.
+ */
+import { buffer } from "node:stream/consumers";
+import { type Zippable, zipSync } from "fflate";
+import { pack } from "tar-stream";
+
+export interface PackedFile {
+  /** The path inside the archive. The path of a folder ends with a slash. */
+  readonly path: string;
+  /** The permissions, for example 0o755. */
+  readonly mode: number;
+  /** Null for a folder. */
+  readonly content: Uint8Array | string | null;
+}
+
+/** Compares two paths by their bytes, which does not depend on the language of the machine. */
+export function comparePaths(one: string, other: string): number {
+  return Buffer.compare(Buffer.from(one), Buffer.from(other));
+}
+
+function sortFiles(files: readonly PackedFile[]): PackedFile[] {
+  return files.toSorted((one, other) => comparePaths(one.path, other.path));
+}
+
+/** Packs a tar archive without compression. */
+async function makeTar(files: readonly PackedFile[], time: Date): Promise<Uint8Array<ArrayBuffer>> {
+  const archive = pack();
+  for (const { path, mode, content } of sortFiles(files)) {
+    const header = { name: path, mode, mtime: time, uid: 0, gid: 0, uname: "root", gname: "root" };
+    if (content === null) archive.entry({ ...header, type: "directory" });
+    else archive.entry(header, Buffer.from(content));
+  }
+  archive.finalize();
+  return new Uint8Array(await buffer(archive));
+}
+
+export async function makeTarGz(files: readonly PackedFile[], time: Date): Promise<Uint8Array> {
+  return Bun.gzipSync(await makeTar(files, time), { library: "libdeflate", level: 9 });
+}
+
+/** The system that a zip archive says it comes from: Unix, so that it keeps the permissions. */
+const UNIX = 3;
+
+export function makeZip(files: readonly PackedFile[], time: Date): Uint8Array {
+  // A zip archive stores local time. Noon of the day is the same for every time zone of the machine.
+  const mtime = new Date(time.getUTCFullYear(), time.getUTCMonth(), time.getUTCDate(), 12);
+  const entries: Zippable = {};
+  for (const { path, mode, content } of sortFiles(files)) {
+    const bytes = Buffer.from(content ?? "");
+    entries[path] = [bytes, { mtime, os: UNIX, attrs: (0o100_000 | mode) << 16 }];
+  }
+  return zipSync(entries, { level: 9 });
+}

@@ -1,0 +1,55 @@
+/**
+ * Describes what the writers of a release share. Each writer is a function `writeX(release)` that writes files into the folder `release.out` and
+ * returns their paths. main.ts calls the writers in turn, and then writes the checksums of all those files.
+ */
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { ReleasedSystem } from "./systems.ts";
+
+/** The root of the repository. */
+export const PROJECT = resolve(import.meta.dir, "../..");
+
+export interface Release {
+  /** The folder with the executables, named as executableFile says. */
+  readonly built: string;
+  /** The folder of the files that are uploaded. It exists. */
+  readonly out: string;
+  /** The systems whose executables are in `built`. */
+  readonly systems: readonly ReleasedSystem[];
+  readonly version: string;
+  /** The time of every file inside an archive, in whole seconds. The same commit gives the same time, so also the same bytes. */
+  readonly time: Date;
+}
+
+/** Writes files of one kind into `release.out` and returns their paths. */
+export type ReleaseWriter = (release: Release) => string[] | Promise<string[]>;
+
+export interface ProjectManifest {
+  version: string;
+  description: string;
+  license: string;
+  engines: { node: string };
+}
+
+export function readManifest(): ProjectManifest {
+  return JSON.parse(readFileSync(join(PROJECT, "package.json"), "utf8")) as ProjectManifest;
+}
+
+/** Returns the time of a release: SOURCE_DATE_EPOCH, the time of the commit, or 1980 for sources without git. */
+export function readReleaseTime(): Date {
+  const given = process.env.SOURCE_DATE_EPOCH;
+  if (given !== undefined && !/^\d{1,11}$/.test(given))
+    throw new Error(`SOURCE_DATE_EPOCH is "${given}". Set it to whole seconds since 1970, or remove it.`);
+  const seconds = given ?? git("log", "-1", "--format=%ct") ?? "315532800";
+  return new Date(Number(seconds) * 1000);
+}
+
+/** Runs git in the repository and returns what it prints. Returns null if git fails or is missing. */
+function git(...words: string[]): string | null {
+  try {
+    const { success, stdout } = Bun.spawnSync(["git", ...words], { cwd: PROJECT, stderr: "ignore" });
+    return success ? stdout.toString().trim() : null;
+  } catch {
+    return null;
+  }
+}
