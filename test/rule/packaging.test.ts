@@ -221,13 +221,14 @@ describe("compose and Caddy", () => {
 });
 
 describe("the pages on installing", () => {
-  const PAGES = ["install-server", "docker", "trusted-proxy", "upgrade", "off-site-backups"];
+  const PAGES = ["install-server", "docker", "kubernetes", "trusted-proxy", "upgrade", "off-site-backups"];
+  const KUBERNETES = ["sqlite", "postgres", "restore"].map((name) => `kubernetes/${name}.yaml`);
   const pages = readManual().pages.filter(({ id }) => PAGES.includes(id));
 
   test("are in the documentation, and show the files unchanged", () => {
     expect(pages.map(({ id }) => id).toSorted()).toEqual(PAGES.toSorted());
     const text = pages.map((page) => page.text).join("\n");
-    for (const name of ["relay.service", "relay.env", "relay.sysusers", "Dockerfile", "compose.yaml", "Caddyfile", "litestream.yml"])
+    for (const name of ["relay.service", "relay.env", "relay.sysusers", "Dockerfile", "compose.yaml", "Caddyfile", "litestream.yml", ...KUBERNETES])
       expect([name, text.includes(read(name).trimEnd())]).toEqual([name, true]);
   });
 

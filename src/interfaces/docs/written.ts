@@ -17,6 +17,7 @@ import errors from "../../../docs/errors.md" with { type: "text" };
 import firstHour from "../../../docs/first-hour.md" with { type: "text" };
 import install from "../../../docs/install.md" with { type: "text" };
 import installServer from "../../../docs/install-server.md" with { type: "text" };
+import kubernetes from "../../../docs/kubernetes.md" with { type: "text" };
 import limits from "../../../docs/limits.md" with { type: "text" };
 import metrics from "../../../docs/metrics.md" with { type: "text" };
 import offSiteBackups from "../../../docs/off-site-backups.md" with { type: "text" };
@@ -50,6 +51,7 @@ const FILES: Readonly<Record<string, string>> = {
   "first-hour": firstHour,
   install,
   "install-server": installServer,
+  kubernetes,
   limits,
   metrics,
   "off-site-backups": offSiteBackups,
