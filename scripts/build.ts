@@ -4,9 +4,10 @@
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative, resolve } from "node:path";
+import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
-import { executableFile, RELEASED } from "./release/systems.ts";
+import { fetchBun } from "./release/fetch-bun.ts";
+import { executableFile, RELEASED, type ReleasedSystem } from "./release/systems.ts";
 import { runStep } from "./step.ts";
 
 /** Removes the source maps next to the executable, which contains them. */
@@ -16,7 +17,7 @@ function removeMaps(folder: string): void {
 
 interface Build {
   /** The target system; undefined for the system of this machine. */
-  target?: string;
+  target?: ReleasedSystem["target"];
   /** The path of the executable, in an existing folder. */
   outfile: string;
 }
@@ -43,30 +44,14 @@ function makeBase(bun: string, folder: string): string {
   return base;
 }
 
-/** Finds the Bun of the build's system: the running one, or the one that Bun downloads for a first build. Returns null if the download failed. */
-async function findBun({ target }: Build, folder: string): Promise<string | null> {
-  if (target === undefined) return process.execPath;
-  const outfile = join(folder, "first");
-  const code = await runStep(
-    [
-      process.execPath,
-      "build",
-      resolve("scripts/step.ts"),
-      "--compile",
-      `--target=${target}`,
-      `--outfile=${outfile}`,
-    ],
-    { cwd: folder, env: { BUN_INSTALL_CACHE_DIR: folder } },
-  );
-  const fetched = readdirSync(folder).find((name) => name.startsWith("bun-"));
-  return code !== 0 || fetched === undefined ? null : join(folder, fetched);
-}
-
 async function compile(build: Build): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "relay-build-"));
   try {
-    const bun = await findBun(build, folder);
-    return bun === null ? 1 : await compileOn(makeBase(bun, folder), build);
+    const bun = build.target === undefined ? process.execPath : await fetchBun(build.target, folder);
+    return await compileOn(makeBase(bun, folder), build);
+  } catch (error) {
+    console.error(`build: ${(error as Error).message}`);
+    return 1;
   } finally {
     rmSync(folder, { recursive: true });
   }
