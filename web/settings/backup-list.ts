@@ -1,4 +1,5 @@
 /** Backups: the last one, a button that makes one, the schedule, the copies elsewhere, and the command that restores one. */
+import { useRef } from "preact/hooks";
 import type { BackupsView } from "../../src/interfaces/api/server.ts";
 import { sayBytes } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
@@ -20,6 +21,8 @@ const PATH = "/api/backups";
 /** Refresh intervals during a backup and otherwise. */
 const BUSY_MS = 1_000;
 const REST_MS = 60_000;
+/** A saved endpoint or schedule can start a copy or a backup shortly after the response. */
+const STARTS_WITHIN_MS = 10_000;
 
 const KINDS: readonly (readonly [start: string, words: string])[] = [
   ["scheduled-", "automatic"],
@@ -49,9 +52,15 @@ const COLUMNS: readonly Column<BackupFile>[] = [
 const COPIED = timeColumn<BackupFile>("copied", "Copied", 3, ({ copiedAt }) => copiedAt);
 
 export function BackupList(): View {
-  const { data, error, reload, put } = useLoad<{ backups: BackupsView }>(PATH, (loaded) =>
-    loaded?.backups.running == null && loaded?.backups.copies.running == null ? REST_MS : BUSY_MS,
-  );
+  const changedAt = useRef(Number.NEGATIVE_INFINITY);
+  const { data, error, reload, put } = useLoad<{ backups: BackupsView }>(PATH, (loaded) => {
+    const isBusy = loaded?.backups.running != null || loaded?.backups.copies.running != null;
+    return isBusy || performance.now() - changedAt.current < STARTS_WITHIN_MS ? BUSY_MS : REST_MS;
+  });
+  const show = (answer: { backups: BackupsView }): void => {
+    changedAt.current = performance.now();
+    put(answer);
+  };
   const { send, isSending, error: refused } = useSend();
   if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
   const { folder, database, schedule, files, running, failed, copies } = data.backups;
@@ -62,7 +71,7 @@ export function BackupList(): View {
       path: PATH,
       changes: ["/api/overview"],
     });
-    if (sent !== null) put(sent.answer);
+    if (sent !== null) show(sent.answer);
   };
   const newest = files[0];
   return html`
@@ -84,7 +93,7 @@ export function BackupList(): View {
       files.length > 0 &&
       html`<${Table} label="Backups" columns=${copies.target === null ? COLUMNS : [...COLUMNS, COPIED]} items=${files.map((file) => ({ ...file, id: file.name }))} />`
     }
-    <div class="settings setting-after"><${BackupSchedule} backups=${data.backups} onChange=${put} /><${BackupCopy} copies=${copies} onChange=${put} /></div>
+    <div class="settings setting-after"><${BackupSchedule} backups=${data.backups} onChange=${show} /><${BackupCopy} copies=${copies} onChange=${show} /></div>
     <section class="block setting-after" aria-label="Location and restore"><h2>Location and restore</h2>
       <p class="quiet">In <code>${folder}</code> on the disk of the server. ${copies.target === null ? "Copy them to another machine. " : ""}<code>master.key</code> is not in a backup. Store it in another place. To restore a backup, stop the server and run:</p>
       <${Command} text="relay restore ${newest === undefined ? "<file>" : `${folder}/${newest.name}`}" />
