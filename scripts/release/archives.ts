@@ -65,7 +65,7 @@ the shells.
 const completions = new Map<string, string>();
 
 /** Returns the completion that `relay completion <shell>` prints. It is the same for each system, so the command runs once for each shell. */
-function readCompletion(shell: string): string {
+export function readCompletion(shell: string): string {
   const known = completions.get(shell) ?? printCompletion(shell);
   completions.set(shell, known);
   return known;

@@ -11,12 +11,13 @@ import { parseArgs } from "node:util";
 import { runStep } from "../step.ts";
 import { writeArchives } from "./archives.ts";
 import { writeChecksums } from "./checksums.ts";
+import { writeDebs } from "./deb.ts";
 import { writeNpmPackages } from "./npm.ts";
 import { type ReleaseWriter, readManifest, readReleaseTime } from "./release.ts";
 import { RELEASED } from "./systems.ts";
 
 /** The writers of the files to upload, in the order in which they run. */
-const WRITERS: readonly ReleaseWriter[] = [writeArchives];
+const WRITERS: readonly ReleaseWriter[] = [writeArchives, writeDebs];
 
 interface Options {
   npm: boolean;

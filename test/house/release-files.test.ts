@@ -3,14 +3,13 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { Readable } from "node:stream";
 import { unzipSync } from "fflate";
-import { extract } from "tar-stream";
 import { archiveFile, writeArchives } from "../../scripts/release/archives.ts";
 import { hashFile, writeChecksums } from "../../scripts/release/checksums.ts";
 import { makeZip } from "../../scripts/release/pack.ts";
 import type { Release } from "../../scripts/release/release.ts";
 import { executableFile, RELEASED } from "../../scripts/release/systems.ts";
+import { readTar } from "../kit/tar.ts";
 import { PROJECT_ROOT } from "./source-tree.ts";
 
 const TIME = new Date("2026-05-06T07:08:09Z");
@@ -25,27 +24,6 @@ async function writeAll(name: string): Promise<{ release: Release; files: string
   return { release, files: await writeArchives(release) };
 }
 
-interface Entry {
-  name: string;
-  mode: string;
-  owner: string;
-  time: string;
-  text: string;
-}
-
-/** Reads the entries of an archive. */
-async function readTarGz(file: string): Promise<Entry[]> {
-  const unpack = extract();
-  Readable.from([Bun.gunzipSync(readFileSync(file))]).pipe(unpack);
-  const entries: Entry[] = [];
-  for await (const entry of unpack) {
-    const { name, mode = 0, uid, gid, mtime } = entry.header;
-    const text = Buffer.concat(await Array.fromAsync(entry as AsyncIterable<Buffer>)).toString();
-    entries.push({ name, mode: mode.toString(8), owner: `${uid}:${gid}`, time: mtime?.toISOString() ?? "", text });
-  }
-  return entries;
-}
-
 const { release, files } = await writeAll("first");
 
 test("each system has an archive", () => {
@@ -55,7 +33,7 @@ test("each system has an archive", () => {
 test.each(RELEASED.filter(({ os }) => os !== "win32").map((system) => [system.name, system] as const))(
   "the archive for %s has its executable, which everyone may run, and files of root",
   async (name, system) => {
-    const entries = await readTarGz(join(release.out, archiveFile(system)));
+    const entries = await readTar(readFileSync(join(release.out, archiveFile(system))));
     expect(entries.map(({ name, mode }) => `${mode} ${name}`)).toEqual([
       "644 LICENSE",
       "644 README.md",

@@ -124,9 +124,19 @@ describe("the systemd unit", () => {
     expect((await runCommand(["serve", "--port", "none"], { cwd: folder })).code).toBe(2);
   });
 
+  /** The exposure that `systemd-analyze security` gives the unit, from 0 (none) to 10. A service without any setting has 9.6. */
+  const EXPOSURE = 1.5;
+
   const analyze = Bun.which("systemd-analyze");
   if (analyze === null) tellNotRun("the check of the systemd unit", "this machine has no systemd-analyze");
-  else
+  else {
+    test(`is exposed at most ${EXPOSURE} of 10 for systemd-analyze security`, () => {
+      const { stdout, stderr } = Bun.spawnSync([analyze, "security", "--offline=true", "--no-pager", join(ROOT, "packaging/relay.service")]);
+      const [, figure] = /Overall exposure level for relay\.service: (\d+\.\d)/.exec(stdout.toString()) ?? [];
+      // Versions before 250 read no file.
+      if (figure === undefined && stderr.includes("--offline")) tellNotRun("systemd-analyze security", "this machine's systemd is older than 250");
+      else expect(Number(figure)).toBeLessThanOrEqual(EXPOSURE);
+    });
     test("passes systemd-analyze verify without a message", () => {
       const file = join(folder, "relay.service");
       // The tests' machine may lack the installed program.
@@ -138,6 +148,7 @@ describe("the systemd unit", () => {
         .filter((line) => line.includes("relay.service"));
       expect([exitCode, own]).toEqual([0, []]);
     });
+  }
 });
 
 describe("the Dockerfile", () => {

@@ -1,0 +1,45 @@
+/**
+ * Runs programs with another root folder, in mounts that only they see. Nothing of this machine changes: the kernel removes the mounts with the last
+ * program in them. Only root can make such mounts.
+ */
+import { tellNotRun } from "./not-run.ts";
+
+export interface MountNamespace extends AsyncDisposable {
+  /** The words before a command that runs in the other root. */
+  enter: readonly string[];
+}
+
+const TOOLS = ["unshare", "nsenter", "chroot", "mount", "setpriv"];
+
+/** Says why this machine cannot run `what`, and returns true. Returns false if it can. */
+export function lacksNamespaces(what: string, tools: readonly string[] = []): boolean {
+  const missing = [...TOOLS, ...tools].filter((tool) => Bun.which(tool) === null);
+  if (process.getuid?.() !== 0) tellNotRun(what, "only root can make mounts");
+  else if (missing.length > 0) tellNotRun(what, `this machine has no ${missing.join(" and no ")}`);
+  else if (Bun.spawnSync(["unshare", "--mount", "true"]).exitCode !== 0) tellNotRun(what, "this machine does not let root make mounts");
+  else return false;
+  return true;
+}
+
+/** Runs the shell lines `setup`, which mount something at `root`. Throws with their output if they fail. */
+export async function startNamespace(setup: string, root: string): Promise<MountNamespace> {
+  // The standard input ends with this process, and then so does cat.
+  const child = Bun.spawn(["unshare", "--mount", "--propagation", "private", "sh", "-ec", `${setup}\necho ready\nexec cat`], {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const reader = child.stdout.getReader();
+  const { value } = await reader.read();
+  if (Buffer.from(value ?? "").toString() !== "ready\n") {
+    child.kill();
+    throw new Error(`The mounts could not be made: ${await new Response(child.stderr).text()}`);
+  }
+  return {
+    enter: ["nsenter", `--mount=/proc/${child.pid}/ns/mnt`, "--", "chroot", root],
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await child.exited;
+    },
+  };
+}
