@@ -406,6 +406,21 @@ test("a recipe shows its written fields, and the others are one click away", asy
   expect(await payload.isVisible()).toBeTrue();
 });
 
+test("the recipe of a known sender is folded, also if an action is unfinished, and opens when it is another's", async () => {
+  const verify = { scheme: "signature", header: "stripe-signature", signatureKey: "v1", timestampKey: "t", signedPayload: "{timestamp}.{body}" };
+  const map = { event_id: "id", event_type: "type" };
+  const actions = [{ type: "call_url", url: "" }];
+  await open({ name: "paid", trigger: { kind: "receiver", verify, map, when: { event_type: "invoice.paid" } }, actions });
+  const recipe = page.locator('details[data-field="trigger.verify"]');
+  await recipe.getByText("as Stripe signs").waitFor();
+  expect(await recipe.evaluate((one: HTMLDetailsElement) => one.open)).toBeFalse();
+  await shoot(page, "builder-known-sender", { fullPage: true });
+  await recipe.locator("summary").first().click();
+  await recipe.locator('[data-field="trigger.verify.header"] input').fill("x-other");
+  await recipe.getByText("as Stripe signs").waitFor({ state: "detached" });
+  expect(await recipe.evaluate((one: HTMLDetailsElement) => one.open)).toBeTrue();
+});
+
 test("a schedule and a record change have their own fields", async () => {
   await open({ name: "weekly", trigger: { kind: "schedule", every: "1w" }, actions: [{ type: "call_url", url: "https://example.com/relay" }] });
   await page.getByText("Every Monday at 00:00 UTC").waitFor();

@@ -1,5 +1,7 @@
 /** Tests relays over HTTP: create, save, pause, rotate and delete, secrets that show once, and the traces of a save. */
 import { expect } from "bun:test";
+import { requireSender } from "../../src/rules/senders/registry.ts";
+import { startDefinition } from "../../src/rules/senders/sender-start.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
 import type { ApiServer } from "../kit/api-server.ts";
 
@@ -8,6 +10,7 @@ const receiver = {
   trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { person_email: "data.email" } },
   actions: [{ type: "grant_credits", amount: 5 }],
 };
+const stripe = startDefinition(requireSender("stripe"));
 const caller = {
   name: "nightly",
   trigger: { kind: "schedule", every: "1d", at: "03:00" },
@@ -156,6 +159,21 @@ runScenarios([
     call: { body: { definition: { name: "x" } } },
     status: 200,
     also: (_, { json }) => expect(json.problems.length).toBeGreaterThan(0),
+  },
+  {
+    name: "validating names the sender of a valid trigger, also if an action is unfinished",
+    request: "POST /relays/validate",
+    call: { body: { definition: { ...stripe, actions: [{ type: "call_url" }] } } },
+    status: 200,
+    answer: { sender: "Stripe" },
+    also: (_, { json }) => expect(json.problems.map(({ field }: { field: string }) => field)).toEqual(["actions.0.url"]),
+  },
+  {
+    name: "validating names no sender of a trigger with a problem",
+    request: "POST /relays/validate",
+    call: { body: { definition: { ...stripe, trigger: { ...(stripe["trigger"] as object), when: 1 } } } },
+    status: 200,
+    also: (_, { json }) => expect([json.problems.length > 0, json.sender]).toEqual([true, undefined]),
   },
   {
     name: "validating a valid definition warns of missing references",

@@ -7,6 +7,8 @@ import { call, RawJson } from "../base/api.ts";
 const PAUSE_MS = 350;
 
 export interface Checked extends Pick<CheckedDefinition, "nextTicks" | "recentChanges"> {
+  /** Title of the known sender whose recipe the receiver uses; null: none, undefined: not checked yet. */
+  sender?: string | null;
   problems: readonly Problem[];
   warnings: readonly Warning[];
   /** `unknown`: the service could not answer. */
@@ -30,10 +32,11 @@ export function useChecked(path: string, text: string, isJson: boolean, of: unkn
       try {
         const body = new RawJson(`{"definition":${text}}`);
         const checked = await call<CheckedDefinition>("POST", path, body, stop.signal);
-        if (!stop.signal.aborted) setFound({ ...checked, state: "checked", of: text });
+        if (!stop.signal.aborted)
+          setFound({ ...checked, sender: checked.sender ?? null, state: "checked", of: text });
       } catch {
         // The save reports its own problems. Until then nothing is known.
-        if (!stop.signal.aborted) setFound({ ...NOTHING, state: "unknown", of: text });
+        if (!stop.signal.aborted) setFound({ ...NOTHING, sender: null, state: "unknown", of: text });
       }
     }, PAUSE_MS);
     return () => {

@@ -14,6 +14,7 @@ import { findRelay } from "../../rules/relay/relay.ts";
 import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
 import { checkSellers, checkWrites, makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
 import { checkSigningSecret } from "../../rules/relay/relay-secret.ts";
+import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
 import { periodOf, type ScheduleTrigger } from "../../rules/trigger/schedule.ts";
 import type { Reader } from "../../store/port.ts";
 import type { HttpDeps } from "../http/deps.ts";
@@ -36,6 +37,8 @@ const checkedView = Type.Object({
   nextTicks: Type.Optional(Type.Array(time)),
   /** At most five changes of the collection of a valid data_change trigger, newest first, each with whether it would run. */
   recentChanges: Type.Optional(Type.Array(watchedChange)),
+  /** The title of the known sender whose recipe a valid receiver trigger uses, for example "Stripe". */
+  sender: Type.Optional(Type.String()),
 });
 export type CheckedDefinition = Static<typeof checkedView>;
 
@@ -54,6 +57,22 @@ function simulateDeps({ store, sealer, clock, log, relays, config }: HttpDeps) {
   return { store, sealer, clock, log, relays, limits: config.limits };
 }
 
+async function saySender(trigger: ReceiverTrigger): Promise<{ sender?: string }> {
+  const { recogniseSender } = await import("../../rules/senders/registry.ts");
+  const sender = recogniseSender(trigger);
+  return sender === null ? {} : { sender: sender.title };
+}
+
+/** Finds the sender of a definition that has problems, if none is in its trigger. */
+async function sayUnfinishedSender(
+  definition: unknown,
+  problems: readonly Problem[],
+): Promise<{ sender?: string }> {
+  if (problems.some(({ field }) => !/^(name|actions)\b/.test(field))) return {};
+  const { trigger } = definition as Pick<Definition, "trigger">;
+  return trigger.kind === "receiver" ? await saySender(trigger) : {};
+}
+
 const SHOWN_TICKS = 5;
 
 function listNextTicks(trigger: ScheduleTrigger, nowMs: number): string[] {
@@ -65,12 +84,15 @@ export const explainRoutes = [
     method: "POST",
     path: "/relays/validate",
     summary:
-      "Lists every problem and warning of a definition without saving it. A valid one gets its next ticks or recent record changes.",
+      "Lists every problem and warning of a definition without saving it. A valid trigger gets its sender, next ticks or record changes.",
     body: fields({ definition }),
     answer: checkedView,
     async handle({ deps, environment, body, nowMs }) {
       const checked = checkDefinition(body.definition, nowMs);
-      if ("problems" in checked) return { problems: checked.problems, warnings: [] };
+      if ("problems" in checked) {
+        const { problems } = checked;
+        return { problems, warnings: [], ...(await sayUnfinishedSender(body.definition, problems)) };
+      }
       const found = await deps.store.read(async (tx) => ({
         problems: [
           ...(await checkSavedSecret(tx, environment.id, checked.definition, deps.sealer)),
@@ -84,7 +106,8 @@ export const explainRoutes = [
         ],
       }));
       const { trigger } = checked.definition;
-      if (found.problems.length > 0 || trigger.kind === "receiver") return found;
+      if (trigger.kind === "receiver") return { ...found, ...(await saySender(trigger)) };
+      if (found.problems.length > 0) return found;
       if (trigger.kind === "schedule") return { ...found, nextTicks: listNextTicks(trigger, nowMs) };
       return { ...found, recentChanges: await listWatchedChanges(deps.store, environment.id, trigger) };
     },

@@ -33,7 +33,7 @@ interface Props {
   placed: readonly PlacedProblem[];
   /** The newest outcome; null: none yet. */
   outcome: Simulation | null;
-  checked: Occurrences | null;
+  checked: (Occurrences & Pick<FormScope, "sender">) | null;
   /** Reports the field into which a value of the payload can be inserted. */
   onTarget: (target: InsertTarget | null) => void;
   onShowJson: (range: { from: number; to: number }) => void;
@@ -78,6 +78,7 @@ function LoadedForm({
     announce: setSaid,
     problems,
     outcome: isJson ? outcome : null,
+    sender: checked?.sender,
     targets: useTargets(onTarget),
     onShowJson,
   };

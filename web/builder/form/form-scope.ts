@@ -24,6 +24,8 @@ export interface FormScope {
   announce(words: string): void;
   problems: ReadonlyMap<string, readonly FormProblem[]>;
   outcome: Simulation | null;
+  /** Title of the known sender whose recipe the receiver uses; null: none, undefined: not checked yet. */
+  sender?: string | null | undefined;
   /** The field that was focused last. A field that disappears is dropped, unless another one was focused since. */
   targets: { take(target: InsertTarget): void; drop(target: InsertTarget | null): void };
   onShowJson(range: { from: number; to: number }): void;

@@ -55,7 +55,9 @@ export function PartField({ part }: { part: Part }): View {
     case "rows":
       return html`<${RowsField} part=${part} />`;
     case "group":
-      return html`<${GroupField} part=${part} />`;
+      return pathOf(part.steps) === "trigger.verify"
+        ? html`<${VerifyField} part=${part} />`
+        : html`<${GroupField} part=${part} />`;
     case "list":
       return null;
     default:
@@ -67,10 +69,25 @@ export function PartField({ part }: { part: Part }): View {
 function GroupField({ part }: { part: GroupPart }): View {
   const path = pathOf(part.steps);
   const isOpen = useOnce(part.node !== null);
-  const fields = html`<${Meaning} part=${part} /><${PartProblems} part=${part} /><${GroupFields} part=${part} />`;
   if (part.isRequired)
-    return html`<fieldset class="form-group" data-field=${path}><legend>${labelOf(path)}</legend>${fields}</fieldset>`;
-  return html`<details class="form-more form-group" data-field=${path} open=${isOpen}><summary><b>${labelOf(path)}</b> <span class="form-optional">optional</span></summary>${fields}</details>`;
+    return html`<fieldset class="form-group" data-field=${path}><legend>${labelOf(path)}</legend><${GroupContent} part=${part} /></fieldset>`;
+  return html`<${FoldedGroup} part=${part} isOpen=${isOpen} note="optional" />`;
+}
+
+/** The recipe of a known sender is folded, because it needs no change. */
+function VerifyField({ part }: { part: GroupPart }): View {
+  const { sender } = useForm();
+  const isOpen = useOnce(sender === null);
+  return html`<${FoldedGroup} part=${part} isOpen=${isOpen} note=${sender == null ? "" : `as ${sender} signs`} />`;
+}
+
+function FoldedGroup({ part, isOpen, note }: { part: GroupPart; isOpen: boolean; note: string }): View {
+  const path = pathOf(part.steps);
+  return html`<details class="form-more form-group" data-field=${path} open=${isOpen}><summary><b>${labelOf(path)}</b> <span class="form-optional">${note}</span></summary><${GroupContent} part=${part} /></details>`;
+}
+
+function GroupContent({ part }: { part: GroupPart }): View {
+  return html`<${Meaning} part=${part} /><${PartProblems} part=${part} /><${GroupFields} part=${part} />`;
 }
 
 /** Choice of the variant. A change keeps the fields that both variants have, and can be undone. */
