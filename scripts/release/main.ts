@@ -12,12 +12,22 @@ import { runStep } from "../step.ts";
 import { writeArchives } from "./archives.ts";
 import { writeChecksums } from "./checksums.ts";
 import { writeDebs } from "./deb.ts";
+import { writeFormula, writeInstallScript, writeScoopManifest } from "./installers.ts";
 import { writeNpmPackages } from "./npm.ts";
-import { type ReleaseWriter, readManifest, readReleaseTime } from "./release.ts";
+import { type ReleaseWriter, readManifest, readReleaseTime, readRepository } from "./release.ts";
 import { RELEASED } from "./systems.ts";
 
 /** The writers of the files to upload, in the order in which they run. */
-const WRITERS: readonly ReleaseWriter[] = [writeArchives, writeDebs];
+const WRITERS: readonly ReleaseWriter[] = [
+  writeArchives,
+  writeDebs,
+  writeInstallScript,
+  writeFormula,
+  writeScoopManifest,
+];
+
+const NO_REPOSITORY =
+  "The files for Homebrew and Scoop are not written, and install.sh has no address: package.json has no repository. Set it to where the releases are published.";
 
 interface Options {
   npm: boolean;
@@ -44,12 +54,16 @@ function readOptions(): Options {
 async function writeUploads(built: string, out: string): Promise<string[]> {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
+  const manifest = readManifest();
+  const repository = readRepository(manifest);
+  if (repository === null) console.log(NO_REPOSITORY);
   const release = {
     built,
     out,
     systems: RELEASED,
-    version: readManifest().version,
+    version: manifest.version,
     time: readReleaseTime(),
+    repository,
   };
   const files: string[] = [];
   for (const write of WRITERS) files.push(...(await write(release)));

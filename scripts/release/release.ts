@@ -19,6 +19,8 @@ export interface Release {
   readonly version: string;
   /** The time of every file inside an archive, in whole seconds. The same commit gives the same time, so also the same bytes. */
   readonly time: Date;
+  /** The https address of the published repository. Null as long as package.json has no field `repository`. */
+  readonly repository: string | null;
 }
 
 /** Writes files of one kind into `release.out` and returns their paths. */
@@ -28,11 +30,27 @@ export interface ProjectManifest {
   version: string;
   description: string;
   license: string;
+  repository?: string | { url: string };
   engines: { node: string };
 }
 
 export function readManifest(): ProjectManifest {
   return JSON.parse(readFileSync(join(PROJECT, "package.json"), "utf8")) as ProjectManifest;
+}
+
+/**
+ * Reads the https address of the repository from package.json, without `git+` and `.git`. Null if there is no such field. It is the one place that
+ * names where releases are published. Throws if the address is not one of https.
+ */
+export function readRepository({ repository }: Pick<ProjectManifest, "repository">): string | null {
+  if (repository === undefined) return null;
+  const url = typeof repository === "string" ? repository : repository.url;
+  const address = url.replace(/^git\+/, "").replace(/\.git$/, "");
+  if (!/^https:\/\/[\w.-]+(\/[\w.-]+){2,}$/.test(address))
+    throw new Error(
+      `package.json: repository is "${url}". Set it to an address such as git+https://github.com/owner/name.git.`,
+    );
+  return address;
 }
 
 /** Returns the time of a release: SOURCE_DATE_EPOCH, the time of the commit, or 1980 for sources without git. */

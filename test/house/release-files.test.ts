@@ -18,7 +18,7 @@ afterAll(() => rmSync(place, { recursive: true }));
 
 /** Writes the archives of all systems into a new folder, from small executables. */
 async function writeAll(name: string): Promise<{ release: Release; files: string[] }> {
-  const release = { built: join(place, name), out: join(place, name, "out"), systems: RELEASED, version: "1.2.3", time: TIME };
+  const release = { built: join(place, name), out: join(place, name, "out"), systems: RELEASED, version: "1.2.3", time: TIME, repository: null };
   mkdirSync(release.out, { recursive: true });
   for (const system of RELEASED) writeFileSync(join(release.built, executableFile(system)), `executable for ${system.name}`);
   return { release, files: await writeArchives(release) };
