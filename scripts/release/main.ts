@@ -14,7 +14,9 @@ import { writeChecksums } from "./checksums.ts";
 import { writeDebs } from "./deb.ts";
 import { writeFormula, writeInstallScript, writeScoopManifest } from "./installers.ts";
 import { writeNpmPackages } from "./npm.ts";
+import { writeProvenance } from "./provenance.ts";
 import { type ReleaseWriter, readManifest, readReleaseTime, readRepository } from "./release.ts";
+import { writeSbom } from "./sbom.ts";
 import { RELEASED } from "./systems.ts";
 
 /** The writers of the files to upload, in the order in which they run. */
@@ -24,10 +26,11 @@ const WRITERS: readonly ReleaseWriter[] = [
   writeInstallScript,
   writeFormula,
   writeScoopManifest,
+  writeSbom,
 ];
 
 const NO_REPOSITORY =
-  "The files for Homebrew and Scoop are not written, and install.sh has no address: package.json has no repository. Set it to where the releases are published.";
+  "The files for Homebrew and Scoop and the provenance are not written, and install.sh has no address: package.json has no repository. Set it to where the releases are published.";
 
 interface Options {
   npm: boolean;
@@ -67,6 +70,7 @@ async function writeUploads(built: string, out: string): Promise<string[]> {
   };
   const files: string[] = [];
   for (const write of WRITERS) files.push(...(await write(release)));
+  files.push(...writeProvenance(release, files));
   return [...files, writeChecksums(out, files)];
 }
 

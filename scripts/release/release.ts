@@ -63,7 +63,7 @@ export function readReleaseTime(): Date {
 }
 
 /** Runs git in the repository and returns what it prints. Returns null if git fails or is missing. */
-function git(...words: string[]): string | null {
+export function git(...words: string[]): string | null {
   try {
     const { success, stdout } = Bun.spawnSync(["git", ...words], { cwd: PROJECT, stderr: "ignore" });
     return success ? stdout.toString().trim() : null;
