@@ -1,6 +1,6 @@
 /**
  * Writes where the files of a release come from: an in-toto statement with the SLSA provenance of version 1. The statement names the commit, the builds
- * of Bun and the hash of each file. It has no signature of its own; the release workflow signs the same hashes.
+ * of Bun and the hash of each file. It has no signature; the release workflow signs the same hashes.
  */
 import { writeFileSync } from "node:fs";
 import { basename, join } from "node:path";

@@ -19,7 +19,7 @@ const place = mkdtempSync(join(tmpdir(), "relay-deb-"));
 afterAll(() => rmSync(place, { recursive: true }));
 
 async function writeAll(name: string): Promise<{ release: Release; files: string[] }> {
-  const release = { built: join(place, name), out: join(place, name, "out"), systems: RELEASED, version: "1.2.3", time: TIME };
+  const release = { built: join(place, name), out: join(place, name, "out"), systems: RELEASED, version: "1.2.3", time: TIME, repository: null };
   mkdirSync(release.out, { recursive: true });
   for (const system of RELEASED) writeFileSync(join(release.built, executableFile(system)), `executable for ${system.name}`);
   return { release, files: await writeDebs(release) };

@@ -77,7 +77,7 @@ beforeAll(async () => {
   for (const one of [version, NEXT]) {
     const out = join(place, "debs", one);
     mkdirSync(out);
-    await writeDebs({ built: join(place, "built"), out, systems: [system], version: one, time: readReleaseTime() });
+    await writeDebs({ built: join(place, "built"), out, systems: [system], version: one, time: readReleaseTime(), repository: null });
   }
   machine = await startNamespace(SETUP, root);
 }, TEST_MS);
