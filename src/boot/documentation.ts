@@ -25,6 +25,7 @@ import { listKitPages, listKits } from "../interfaces/docs/kit-page.ts";
 import { writeFixedLimits, writeRaisableLimits, writeRetries } from "../interfaces/docs/limit-part.ts";
 import { writeAuditActions, writeMetrics } from "../interfaces/docs/list-part.ts";
 import { PACKAGING_FILLS } from "../interfaces/docs/packaging-part.ts";
+import { writePermissions } from "../interfaces/docs/permission-part.ts";
 import { writeRules } from "../interfaces/docs/rule-example.ts";
 import { listSenderPages, listSenders } from "../interfaces/docs/sender-page.ts";
 import { writeSettings } from "../interfaces/docs/setting-part.ts";
@@ -56,6 +57,7 @@ const FILLS: Readonly<Record<string, () => string>> = {
   commands: () => writeCommands(COMMANDS),
   variables: () => writeVariables(COMMANDS),
   routes: () => listRoutes(ROUTES),
+  permissions: writePermissions,
   settings: writeSettings,
   audit: writeAuditActions,
   metrics: () => writeMetrics(readMetrics()),

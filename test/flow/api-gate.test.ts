@@ -103,7 +103,7 @@ describe("a route of an environment is rejected", () => {
     await quiet(async () => {
       for (const route of ROUTES.filter(({ who, method, rawBytes }) => who === "environment" && method !== "GET" && rawBytes === null)) {
         const reply = await api.call(fill(route.path, "shop", "development"), {
-          key: api.keys.dev,
+          session: true,
           method: route.method,
           body: { qqqq: 1 },
         });

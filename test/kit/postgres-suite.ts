@@ -64,6 +64,7 @@ const FLOWS: readonly string[] = [
   "customer",
   "erasure-request",
   "customer-link",
+  "permission",
 ];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */

@@ -74,6 +74,7 @@ export const accountRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/sessions",
+    needs: null,
     summary:
       "Lists the sessions of the signed-in owner: when each began, when and from where it was last used.",
     answer: Type.Object({ sessions: Type.Array(sessionItem) }),
@@ -84,6 +85,7 @@ export const accountRoutes = [
   ownerRoute({
     method: "DELETE",
     path: "/api/sessions/:id",
+    needs: null,
     summary: "Ends one session of the signed-in owner at once.",
     answer: null,
     async handle({ deps, owner, params, headers, nowMs }) {
@@ -97,6 +99,7 @@ export const accountRoutes = [
   ownerRoute({
     method: "DELETE",
     path: "/api/sessions",
+    needs: null,
     summary: "Ends all sessions of the owner at once. With others=true, this session stays.",
     query: fields({ others: Type.Optional(oneOf(["true", "false"])) }),
     answer: Type.Object({ ended: Type.Integer() }),
@@ -123,6 +126,7 @@ export const accountRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/owners",
+    needs: "manage_server",
     summary:
       "Lists the owners of this server, oldest first, each with how often and when they last signed in.",
     answer: Type.Object({ owners: Type.Array(ownerView) }),
@@ -131,6 +135,7 @@ export const accountRoutes = [
   ownerRoute({
     method: "POST",
     path: "/api/owners",
+    needs: "manage_server",
     summary:
       "Creates an owner, and a one-time link that sets their password. Only this response contains the link.",
     body: fields({
@@ -152,6 +157,7 @@ export const accountRoutes = [
   ownerRoute({
     method: "POST",
     path: "/api/owners/:id/link",
+    needs: "manage_server",
     summary: "Creates a new one-time link for an owner without a password. The previous link stops working.",
     answer: Type.Object({ link }),
     status: 201,
@@ -175,6 +181,7 @@ export const accountRoutes = [
   ownerRoute({
     method: "DELETE",
     path: "/api/owners/:id",
+    needs: "manage_server",
     summary: "Removes another owner at once, with their sessions, one-time links and login keys.",
     answer: null,
     async write(tx, { owner, params, nowMs }) {

@@ -8,6 +8,7 @@ export const appDeletionRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/apps/:appId/contents",
+    needs: "manage_server",
     summary: "Counts what a deletion of the app would delete, and lists what prevents it.",
     answer: Type.Object({ contents: appContentsView }),
     handle: async ({ deps, params }) => ({ contents: await countApp(deps.store, params.appId) }),
@@ -15,6 +16,7 @@ export const appDeletionRoutes = [
   ownerRoute({
     method: "DELETE",
     path: "/api/apps/:appId",
+    needs: "manage_server",
     summary:
       "Deletes the app with all its data. If production has events, force is required. The response counts what was deleted.",
     body: fields({

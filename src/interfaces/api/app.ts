@@ -17,7 +17,6 @@ import {
   warningView,
 } from "../../base/schema.ts";
 import {
-  type Actor,
   API_KEY_KINDS,
   type ApiKey,
   formatActor,
@@ -32,7 +31,7 @@ import { appView, createApp, pageApps, renameApp, viewApp } from "../../platform
 import { ENVIRONMENT_NAMES } from "../../platform/account/environment.ts";
 import { listOriginWarnings } from "../../platform/account/key-origin.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
-import { identifyKey, readBearer, requireOwnerActor } from "../http/admission.ts";
+import { identifyKey, readBearer } from "../http/admission.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute, listRoute, openRoute, ownerRoute } from "../http/route.ts";
 
@@ -47,14 +46,11 @@ async function requireSecretKey(deps: HttpDeps, request: Request): Promise<Prese
   throw new Refusal("forbidden", "An app key works only on the client routes: use a secret key.");
 }
 
-function requireKeyOwner(actor: Actor): void {
-  requireOwnerActor(actor, "Only an owner or the command line can create and revoke keys");
-}
-
 export const appRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/apps",
+    needs: null,
     summary: "Lists the apps of this server, newest first.",
     query: fields(pageQuery),
     answer: pageOf(appView),
@@ -63,6 +59,7 @@ export const appRoutes = [
   ownerRoute({
     method: "POST",
     path: "/api/apps",
+    needs: "manage_server",
     summary: "Creates an app with its development and production environments.",
     body: fields({ id: Type.Optional(Type.String()), name: Type.String() }),
     answer: Type.Object({ app: appView, environments: Type.Array(oneOf(ENVIRONMENT_NAMES)) }),
@@ -95,6 +92,7 @@ export const appRoutes = [
   ownerRoute({
     method: "PATCH",
     path: "/api/apps/:appId",
+    needs: "manage_server",
     summary: "Renames an app. The id, which is part of every receiver URL, stays.",
     body: fields({ name: Type.String() }),
     answer: Type.Object({ app: appView }),
@@ -153,6 +151,7 @@ export const appRoutes = [
   }),
   listRoute({
     path: "/keys",
+    needs: "read",
     summary: "Lists the environment's keys, newest first, including revoked keys.",
     item: keyView,
     async list(tx, { environmentId }, page) {
@@ -163,6 +162,7 @@ export const appRoutes = [
   environmentRoute({
     method: "POST",
     path: "/keys",
+    needs: "manage_keys",
     summary:
       "Creates a key, by default a secret key. Only a signed-in owner can do this. Only this response contains the token.",
     body: fields({
@@ -172,8 +172,7 @@ export const appRoutes = [
     }),
     answer: Type.Object({ key: keyView, token: Type.String(), warnings: Type.Array(warningView) }),
     status: 201,
-    async handle({ deps, environment, actor, origin, audit, body, nowMs }) {
-      requireKeyOwner(actor);
+    async handle({ deps, environment, origin, audit, body, nowMs }) {
       const { kind = "secret" } = body;
       return await deps.store.write(origin, async (tx) => {
         const { key, token } = await mintApiKey(tx, { ...body, kind, environment, nowMs });
@@ -185,10 +184,10 @@ export const appRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/keys/:id",
+    needs: "manage_keys",
     summary: "Revokes a key at once and permanently. Only a signed-in owner can do this.",
     answer: null,
-    async handle({ deps, environmentId, actor, origin, audit, params, nowMs }) {
-      requireKeyOwner(actor);
+    async handle({ deps, environmentId, origin, audit, params, nowMs }) {
       await deps.store.write(origin, async (tx) => {
         const revoked = await revokeApiKey(tx, environmentId, params.id, nowMs);
         await audit(tx, { action: "key.revoked", target: `key:${params.id}`, before: auditedKey(revoked) });

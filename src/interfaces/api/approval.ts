@@ -51,6 +51,7 @@ export const approvalRoutes = [
   environmentRoute({
     method: "POST",
     path: "/approvals",
+    needs: "request_changes",
     summary:
       "Requests an owner's approval to apply exactly this plan to production, once, within 10 minutes.",
     body: fields({ ...wanted, plan }),
@@ -88,6 +89,7 @@ export const approvalRoutes = [
   environmentRoute({
     method: "GET",
     path: "/approvals",
+    needs: "read",
     summary: "Lists the approvals that wait for an owner, newest first, without their plans.",
     answer: Type.Object({
       approvals: Type.Array(approvalView),
@@ -99,7 +101,7 @@ export const approvalRoutes = [
       const rows = await deps.store.read((tx) => listOpenApprovals(tx, target.id));
       // A key must not see requests of other callers.
       const alive = rows.filter((row) => deps.approvals.remainingMs(row) > 0);
-      const shown = alive.filter((row) => call.actor.kind === "owner" || row.askedBy === call.by);
+      const shown = alive.filter((row) => call.may("approve") || row.askedBy === call.by);
       return {
         approvals: shown.map((row) => view(call, row, target)),
         others: alive.length - shown.length,
@@ -109,22 +111,24 @@ export const approvalRoutes = [
   callerRoute({
     method: "GET",
     path: "/api/approvals/:id",
+    needs: "read",
     summary:
       "Shows the state of an approval. A signed-in owner also gets the plan; the key that requested it gets the relays with new secrets.",
     answer,
     async handle(call) {
-      const { deps, actor, params } = call;
+      const { deps, params } = call;
       const { row: asked, target } = await requireSeen(call, params.id);
       const row = await look(call, asked);
       const { shown } = await deps.store.read((tx) => requireApprovalWithPlan(tx, row.id));
       const { secretsOf } = shown;
-      const told = actor.kind === "owner" ? { shown } : row.state === "done" ? { secretsOf } : {};
+      const told = call.may("approve") ? { shown } : row.state === "done" ? { secretsOf } : {};
       return { approval: { ...view(call, row, target), ...told } };
     },
   }),
   callerRoute({
     method: "POST",
     path: "/api/approvals/:id",
+    needs: "request_changes",
     summary:
       "Approves or refuses the plan of this name, as a signed-in owner. The requester can withdraw their own request.",
     body: fields({
@@ -133,7 +137,7 @@ export const approvalRoutes = [
     }),
     answer,
     async handle(call) {
-      const { deps, actor, by, params, body, nowMs, origin } = call;
+      const { deps, by, params, body, nowMs, origin } = call;
       const { row: asked, target } = await requireSeen(call, params.id);
       const { decision } = body;
       if (decision === "withdraw" && asked.askedBy !== by)
@@ -141,7 +145,7 @@ export const approvalRoutes = [
           "forbidden",
           "decision is withdraw, but another owner or key requested this approval: refuse it instead.",
         );
-      if (decision !== "withdraw" && actor.kind !== "owner")
+      if (decision !== "withdraw" && !call.may("approve"))
         throw new Refusal(
           "forbidden",
           "Only a signed-in owner can approve or refuse a change of production, and no key can: open the approval in the browser.",
@@ -166,6 +170,7 @@ export const approvalRoutes = [
   callerRoute({
     method: "POST",
     path: "/api/approvals/:id/apply",
+    needs: "request_changes",
     summary:
       "Applies an approved plan once, in one transaction, for the requester. Only this response contains the new secrets.",
     body: fields({ key: applyKey }),
@@ -282,13 +287,13 @@ const MOVED_WORDS = "Development or production changed after this request.";
 
 /** Returns the approval and its environment, for owners and for the requester. */
 async function requireSeen(
-  { deps, actor, by }: Asking,
+  { deps, may, by }: Asking,
   id: string,
 ): Promise<{ row: Approval; target: Environment }> {
   return await deps.store.read(async (tx) => {
     const row = await requireApproval(tx, id);
     const target = await findEnvironmentById(tx, row.environmentId);
-    if (target !== null && (actor.kind === "owner" || row.askedBy === by)) return { row, target };
+    if (target !== null && (may("approve") || row.askedBy === by)) return { row, target };
     throw new Refusal(
       "not_found",
       "This key requested no approval with this id: use the key that requested it.",

@@ -62,6 +62,7 @@ async function withHints<Item extends { code: string; target: string; message: s
 export const watchRoutes = [
   listRoute({
     path: "/audit",
+    needs: "read",
     summary: "Lists management changes and runs, newest first, each with its actor, before and after.",
     filter: { kind: Type.Optional(oneOf(["change", "run"])), ...auditFilter },
     item: auditView,
@@ -70,6 +71,7 @@ export const watchRoutes = [
   }),
   listRoute({
     path: "/problems",
+    needs: "read",
     summary: "Lists the current problems, newest first. With all=true, also the cleared problems.",
     filter: { all: Type.Optional(oneOf(["true", "false"])) },
     item: problemView,
@@ -86,6 +88,7 @@ export const watchRoutes = [
   }),
   listRoute({
     path: "/alerts",
+    needs: "read",
     summary:
       "Lists the alerts that were sent to the owner, newest first. A burst is one alert with a count. open=true leaves out resolved alerts.",
     filter: { open: Type.Optional(oneOf(["true", "false"])) },
@@ -104,6 +107,7 @@ export const watchRoutes = [
   environmentRoute({
     method: "POST",
     path: "/alerts/:id/resolve",
+    needs: "replay",
     summary: "Marks an alert as resolved, and clears its problem until the problem occurs again.",
     answer: Type.Object({ alert: alertView }),
     async write(tx, { change, audit, params }) {
@@ -117,6 +121,7 @@ export const watchRoutes = [
   environmentRoute({
     method: "GET",
     path: "/calls",
+    needs: "read",
     summary:
       "Lists the last 1,000 requests to receivers that were rejected, ignored or duplicates, newest first, with the cause.",
     query: fields({
@@ -140,6 +145,7 @@ export const watchRoutes = [
   environmentRoute({
     method: "GET",
     path: "/calls/counts",
+    needs: "read",
     summary:
       "Counts the requests that created no event since a time, by outcome and cause, among the last 1,000.",
     query: fields({ relay: calledName, since: Type.Optional(Type.String()) }),
@@ -153,6 +159,7 @@ export const watchRoutes = [
   environmentRoute({
     method: "GET",
     path: "/calls/:id",
+    needs: "read",
     summary: "Shows one request that created no event, with its cause and what its code means.",
     answer: Type.Object({ call: recentRequestView, meaning: orNull(meaningView) }),
     async handle({ deps, environmentId, params }) {
@@ -165,6 +172,7 @@ export const watchRoutes = [
   environmentRoute({
     method: "GET",
     path: "/unknown-calls",
+    needs: "read",
     summary:
       "Lists the last 50 receiver names in requests that the app does not have, with the receiver that the sender probably meant.",
     query: fields(pageQuery),

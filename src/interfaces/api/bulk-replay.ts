@@ -55,6 +55,7 @@ export const bulkReplayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/bulk-replays/plan",
+    needs: "read",
     summary:
       "Shows what a bulk replay of a filter's events would do: how many match, what each action would do, and which events are left out.",
     body: askedBody,
@@ -68,6 +69,7 @@ export const bulkReplayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/bulk-replays",
+    needs: "replay",
     summary:
       "Starts a replay of all failed or dead events of a filter, oldest first. For done events, it replays those whose work was for another person.",
     body: fields({
@@ -104,6 +106,7 @@ export const bulkReplayRoutes = [
   }),
   listRoute({
     path: "/bulk-replays",
+    needs: "read",
     summary: "Lists the bulk replays of the last 90 days, newest first.",
     item: bulkReplayView,
     list: (tx, { environmentId }, page) => listBulkReplays(tx, environmentId, page),
@@ -111,6 +114,7 @@ export const bulkReplayRoutes = [
   environmentRoute({
     method: "GET",
     path: "/bulk-replays/:id",
+    needs: "read",
     summary: "Shows the progress of a bulk replay.",
     answer: Type.Object({ replay: bulkReplayView }),
     read: async (tx, { environmentId, params }) => ({
@@ -120,6 +124,7 @@ export const bulkReplayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/bulk-replays/:id/stop",
+    needs: "replay",
     summary: "Stops a bulk replay. The events that it queued stay queued.",
     answer: Type.Object({ replay: bulkReplayView }),
     write: async (tx, { change, params }) => ({ replay: await stopBulkReplay(tx, params.id, change) }),

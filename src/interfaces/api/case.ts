@@ -30,6 +30,7 @@ export const caseRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays/:name/cases",
+    needs: "read",
     summary:
       "Lists the cases of a relay: example requests, each with the result at the time when it was kept.",
     answer: Type.Object({ cases: Type.Array(caseView) }),
@@ -41,6 +42,7 @@ export const caseRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/:name/cases/run",
+    needs: "read",
     summary:
       "Runs the cases of a relay without effect, and reports the ones with another result. With definition, it runs them as if that were saved.",
     body: fields({
@@ -67,6 +69,7 @@ export const caseRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/relays/:name/cases/:case",
+    needs: "edit_definitions",
     summary:
       "Keeps a request as a case of a relay, with its result now. Without a body, it keeps the stored case again with its new result.",
     body: fields({
@@ -121,6 +124,7 @@ export const caseRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/relays/:name/cases/:case",
+    needs: "edit_definitions",
     summary: "Removes a case of a relay.",
     answer: null,
     async write(tx, { environmentId, params, change }) {

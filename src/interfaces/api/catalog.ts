@@ -18,6 +18,7 @@ export const catalogRoutes = [
   environmentRoute({
     method: "GET",
     path: "/catalog",
+    needs: "read",
     summary:
       "Shows the complete catalog in the form of catalog.json: collections, access, products and plans.",
     answer: Type.Object(catalogView),
@@ -26,6 +27,7 @@ export const catalogRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/catalog",
+    needs: "edit_definitions",
     saves: "catalog",
     summary:
       "Saves the items of a catalog in one transaction, except in production. version must be the version that you read. Items that you leave out stay.",

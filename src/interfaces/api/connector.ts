@@ -15,7 +15,7 @@ import { yieldToEventLoop } from "../../store/index-scan.ts";
 import { addressOf } from "../http/address.ts";
 import { answerError, answerJson } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
-import { environmentRoute } from "../http/route.ts";
+import { environmentRoute, type Route } from "../http/route.ts";
 import { listResources, RESOURCE_TEMPLATES, readResource } from "./connector-resource.ts";
 import { inputSchema, placeArguments, TOOLS, type Tool } from "./connector-tool.ts";
 
@@ -48,6 +48,7 @@ export const connectorRoutes = [
   environmentRoute({
     method: "POST",
     path: "/mcp",
+    needs: "read",
     summary:
       "Answers one message of the Model Context Protocol (streamable HTTP, without a session). readOnly=true leaves out the tools that change anything.",
     query: fields({ readOnly: Type.Optional(oneOf(["true", "false"])) }),
@@ -60,11 +61,14 @@ export const connectorRoutes = [
       error: Type.Optional(Type.Unknown()),
     }),
     answer: Type.Unknown(),
-    async handle({ deps, request, source, environment, query, body }) {
+    async handle({ deps, request, source, environment, may, query, body }) {
       requireOwnPage(deps, request);
       const writes = query.readOnly !== "true" && connectorWrites(environment);
       const saves = writes && connectorSaves(environment);
-      const tools = TOOLS.filter((tool) => (saves || !tool.saves) && (writes || !tool.writes));
+      const isAllowed = ({ needs }: Route): boolean => needs === null || may(needs);
+      const tools = TOOLS.filter(
+        (tool) => (saves || !tool.saves) && (writes || !tool.writes) && isAllowed(tool.route),
+      );
       return await answerMessage({ deps, request, source, environment, tools }, body as Json);
     },
   }),

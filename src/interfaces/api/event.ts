@@ -69,6 +69,7 @@ export const eventRoutes = [
   environmentRoute({
     method: "GET",
     path: "/events",
+    needs: "read",
     summary:
       "Lists events without their payloads, newest first, each with its mapped event_type and a line of its first mapped values.",
     query: fields({ ...pageQuery, ...eventFilter, state: Type.Optional(oneOf(EVENT_STATES)) }),
@@ -81,6 +82,7 @@ export const eventRoutes = [
   environmentRoute({
     method: "GET",
     path: "/events/counts",
+    needs: "read",
     summary: "Counts the events that match a filter by state, up to 10,000 for each state.",
     query: fields(eventFilter),
     answer: Type.Object({ counts: eventCounts }),
@@ -92,6 +94,7 @@ export const eventRoutes = [
   environmentRoute({
     method: "GET",
     path: "/events/histogram",
+    needs: "read",
     summary:
       "Counts the events that match a filter over time, by current state. Large numbers are estimated from samples.",
     query: fields({
@@ -108,6 +111,7 @@ export const eventRoutes = [
   environmentRoute({
     method: "GET",
     path: "/events/:id",
+    needs: "read",
     summary: "Shows one event with its payload and what each action of each attempt did.",
     answer: Type.Object({ event: eventView }),
     read: async (tx, call) => ({
@@ -117,6 +121,7 @@ export const eventRoutes = [
   environmentRoute({
     method: "GET",
     path: "/events/:id/cause",
+    needs: "read",
     summary:
       "Shows whether the cause of a failed or dead event still exists, judged by later runs, and what changed shortly before. The value is null for every other event.",
     answer: Type.Object({ cause: orNull(eventCauseView) }),
@@ -127,6 +132,7 @@ export const eventRoutes = [
   environmentRoute({
     method: "GET",
     path: "/events/:id/replay",
+    needs: "read",
     summary:
       "Shows what a replay of an ended event would do with each action of the relay's current definition.",
     answer: Type.Object({ plan: replayPlan }),
@@ -137,6 +143,7 @@ export const eventRoutes = [
   environmentRoute({
     method: "POST",
     path: "/events/:id/replay",
+    needs: "replay",
     summary:
       "Queues an ended event again and resets its attempts. run lists actions to run again although their work is done: they were edited, or did it for another person.",
     body: fields({
@@ -160,6 +167,7 @@ export const eventRoutes = [
   environmentRoute({
     method: "POST",
     path: "/events/:id/retry",
+    needs: "replay",
     summary:
       "Retries a waiting event now. The attempt counts like any other. To run an ended event, replay it.",
     answer: Type.Object({ event: eventView }),
@@ -173,6 +181,7 @@ export const eventRoutes = [
   environmentRoute({
     method: "POST",
     path: "/events/:id/expunge",
+    needs: "erase",
     summary:
       "Permanently deletes the payload of an event and what its results quote from it. The event never runs again; a waiting event becomes failed.",
     answer: Type.Object({ event: eventView }),

@@ -83,6 +83,7 @@ export const explainRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/validate",
+    needs: "read",
     summary:
       "Lists every problem and warning of a definition without saving it. A valid trigger gets its sender, next ticks or record changes.",
     body: fields({ definition }),
@@ -115,6 +116,7 @@ export const explainRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/explain",
+    needs: "read",
     summary:
       "Shows step by step what a definition would do without saving it. Without secret, a saved relay's secret or an example verifies.",
     body: fields({
@@ -135,6 +137,7 @@ export const explainRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/:name/explain",
+    needs: "read",
     summary:
       "Shows step by step what the relay would do with a request, a record, a stored event or an example. It writes, mails and calls nothing.",
     body: simulateInput,

@@ -14,6 +14,7 @@ import { environmentRoute, listRoute } from "../http/route.ts";
 export const fileRoutes = [
   listRoute({
     path: "/files",
+    needs: "read",
     summary: "Lists files without their bytes, newest first.",
     item: fileView,
     list: (tx, { environmentId }, page) => listFiles(tx, environmentId, page),
@@ -21,6 +22,7 @@ export const fileRoutes = [
   environmentRoute({
     method: "POST",
     path: "/files",
+    needs: "edit_records",
     summary: "Stores the bytes of the body as a file. The content-type header is its media type.",
     query: fields({ name: Type.String({ description: "the file's name" }) }),
     rawBytes: MAX_FILE_BYTES,
@@ -39,6 +41,7 @@ export const fileRoutes = [
   environmentRoute({
     method: "GET",
     path: "/files/:id",
+    needs: "read",
     summary: "Downloads a file's bytes.",
     answer: Type.String(),
     async handle({ deps, environment, params }) {
@@ -56,6 +59,7 @@ export const fileRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/files/:id",
+    needs: "edit_records",
     summary: "Deletes a file that no record uses.",
     answer: null,
     async write(tx, { environmentId, actor, change, params }) {

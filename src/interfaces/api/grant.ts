@@ -30,6 +30,7 @@ export const grantRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/:id/access",
+    needs: "read",
     summary:
       "Lists everything that a person has access to now, with its grants. A suspended person has access to nothing.",
     answer: accessView,
@@ -42,6 +43,7 @@ export const grantRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/:id/access/:entitlement",
+    needs: "read",
     summary: "Returns whether a person has access to one entitlement now, until when, and why.",
     answer: accessView,
     async read(tx, { environmentId, params, nowMs }) {
@@ -54,6 +56,7 @@ export const grantRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/persons/:id/access/:entitlement",
+    needs: "act_on_people",
     summary:
       "Ends a person's plan of this name with its grants, and up to 50 live grants of the entitlement, in one transaction.",
     answer: Type.Object({
@@ -73,6 +76,7 @@ export const grantRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/access/:entitlement",
+    needs: "read",
     summary:
       "Returns whether the person with an email address has access to one entitlement now, until when, and why. person is null if no person has the address.",
     query: fields({
@@ -93,6 +97,7 @@ export const grantRoutes = [
   }),
   listRoute({
     path: "/persons/:id/grants",
+    needs: "read",
     summary: "Lists every grant of a person, newest first, including ended grants.",
     item: grantView,
     async list(tx, { environmentId, params, nowMs }, page) {
@@ -102,6 +107,7 @@ export const grantRoutes = [
   }),
   listRoute({
     path: "/grants",
+    needs: "read",
     summary:
       "Lists the active grants of an entitlement, newest first, with the person, the source and the expiry.",
     filter: {
@@ -122,6 +128,7 @@ export const grantRoutes = [
   environmentRoute({
     method: "POST",
     path: "/persons/:id/grants",
+    needs: "act_on_people",
     summary: "Grants an entitlement manually.",
     body: fields({
       entitlement: Type.String({ description: "a product or plan name, or access:<slug>" }),
@@ -144,6 +151,7 @@ export const grantRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/grants/:id",
+    needs: "act_on_people",
     summary: "Ends one grant from any source. A grant that has already ended does not change.",
     answer: null,
     async write(tx, { change, params }) {
@@ -153,6 +161,7 @@ export const grantRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/:id/credits",
+    needs: "read",
     summary: "Returns a person's credit balance and the ledger, newest first.",
     query: fields(pageQuery),
     answer: Type.Object({ balance: Type.Integer(), items: Type.Array(creditView), next: textOrNull }),
@@ -165,6 +174,7 @@ export const grantRoutes = [
   environmentRoute({
     method: "POST",
     path: "/persons/:id/credits",
+    needs: "act_on_people",
     summary: "Adds credits, or spends them with a negative amount. A change with the same key applies once.",
     body: fields({
       amount: Type.Integer({ description: "an integer other than 0; a negative one spends" }),

@@ -8,6 +8,7 @@ export const guessRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/guess",
+    needs: "read",
     summary:
       "Guesses the start of a relay from one request: its sender, its signature, and the meaning of its values. It saves nothing and returns no secret.",
     body: guessInput,

@@ -87,6 +87,7 @@ export const kitRoutes = [
   environmentRoute({
     method: "POST",
     path: "/kits/:sender",
+    needs: "edit_definitions",
     summary:
       "Saves the relays and the catalog of a selling kit in one transaction, except in production. Only this response has new secrets.",
     body: fields(kitNames),

@@ -118,6 +118,7 @@ export const loginRoutes = [
   ownerRoute({
     method: "POST",
     path: "/api/login/look",
+    needs: null,
     summary: "Shows an owner the waiting login with a code: which machine asks, from where and since when.",
     body: fields({ code }),
     answer: Type.Object({
@@ -132,6 +133,7 @@ export const loginRoutes = [
   ownerRoute({
     method: "POST",
     path: "/api/login/approve",
+    needs: null,
     summary:
       "Approves the login with a code. The command that started it then gets a key of this environment.",
     body: fields({ code, app: Type.String(), environment: Type.String() }),
@@ -158,6 +160,7 @@ export const loginRoutes = [
   ownerRoute({
     method: "POST",
     path: "/api/login/deny",
+    needs: null,
     summary: "Denies the login with a code.",
     body: fields({ code }),
     answer: null,

@@ -95,6 +95,7 @@ function ownerOf(actor: Actor): string | undefined {
 export const mailRoutes = [
   listRoute({
     path: "/emails",
+    needs: "read",
     summary: "Lists mail with its state, newest first.",
     filter: {
       person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
@@ -111,6 +112,7 @@ export const mailRoutes = [
   environmentRoute({
     method: "GET",
     path: "/emails/:id",
+    needs: "read",
     summary: "Shows one mail.",
     answer: Type.Object({ email: emailView }),
     read: async (tx, { environmentId, params }) => ({
@@ -120,6 +122,7 @@ export const mailRoutes = [
   environmentRoute({
     method: "POST",
     path: "/emails/:id/send-again",
+    needs: "replay",
     summary:
       "Sends a mail with an unknown result again, with the same text. Its state then shows the result.",
     answer: Type.Object({ email: emailView }),
@@ -135,6 +138,7 @@ export const mailRoutes = [
   environmentRoute({
     method: "POST",
     path: "/mail/test",
+    needs: "edit_settings",
     summary:
       "Sends an owner a test mail with the current mail settings. The state and reason of the mail show the result.",
     body: fields({ to: Type.Optional(Type.String({ description: "an owner's email address" })) }),
@@ -151,6 +155,7 @@ export const mailRoutes = [
   environmentRoute({
     method: "GET",
     path: "/sender-domain",
+    needs: "read",
     summary: "Shows the sender domain, with the DNS record that verifies it.",
     answer: Type.Object({ senderDomain: orNull(senderDomainView) }),
     async read(tx, { environmentId }) {
@@ -161,6 +166,7 @@ export const mailRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/sender-domain",
+    needs: "edit_settings",
     summary: "Sets the sender domain and its texts. Another domain starts unverified.",
     body: senderDomainInput,
     answer: Type.Object({ senderDomain: senderDomainView }),
@@ -171,6 +177,7 @@ export const mailRoutes = [
   environmentRoute({
     method: "POST",
     path: "/sender-domain/verify",
+    needs: "edit_settings",
     summary: "Checks the domain's DNS record now and stores the result.",
     answer: Type.Object({ senderDomain: senderDomainView, message: Type.String() }),
     async handle({ deps, environment, by }) {
@@ -182,6 +189,7 @@ export const mailRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/sender-domain",
+    needs: "edit_settings",
     summary: "Removes the sender domain. Mail then stops.",
     answer: null,
     write: (tx, { change }) => removeSenderDomain(tx, change),
@@ -216,6 +224,7 @@ export const mailRoutes = [
   }),
   listRoute({
     path: "/mail/stops",
+    needs: "read",
     summary: "Lists the people who stopped mail of kind event, newest first.",
     item: mailStopView,
     list: (tx, { environmentId }, page) => listMailStops(tx, environmentId, page),
@@ -223,6 +232,7 @@ export const mailRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/:id/mail-stop",
+    needs: "read",
     summary: "Shows when a person stopped mail of kind event.",
     answer: stopAnswer,
     async read(tx, { environmentId, params }) {
@@ -233,6 +243,7 @@ export const mailRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/persons/:id/mail-stop",
+    needs: "act_on_people",
     summary: "Stops mail of kind event to a person, or allows it again.",
     body: fields({ stopped: Type.Boolean() }),
     answer: stopAnswer,

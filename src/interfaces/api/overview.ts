@@ -24,6 +24,7 @@ export const overviewRoutes = [
   environmentRoute({
     method: "GET",
     path: "/overview",
+    needs: "read",
     summary:
       "Lists what needs attention, each item once with its cause and what to do, and summarizes the last 24 hours.",
     answer: overviewView,
@@ -42,6 +43,7 @@ export const overviewRoutes = [
   environmentRoute({
     method: "GET",
     path: "/url-times",
+    needs: "read",
     summary:
       "Returns the response time of called URLs since a time, from the newest calls: the median and the 95th percentile.",
     query: fields({ since: Type.Optional(Type.String()) }),
@@ -54,6 +56,7 @@ export const overviewRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/overview",
+    needs: null,
     summary: "Returns the number of items that need attention for each app and environment, and since when.",
     answer: Type.Object({ places: Type.Array(environmentSummaryView) }),
     handle: async ({ deps }) => ({

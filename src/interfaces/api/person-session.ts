@@ -19,6 +19,7 @@ export const personSessionRoutes = [
   environmentRoute({
     method: "POST",
     path: "/sessions/verify",
+    needs: "read",
     summary:
       "Returns the person of a session token from an app's page. person is null if the token is not an active session of this environment.",
     body: fields({

@@ -143,6 +143,7 @@ function refuseBeside(field: "find" | "email"): Refusal {
 export const personRoutes = [
   listRoute({
     path: "/persons",
+    needs: "read",
     summary:
       "Lists people with what they have now, newest first. Use q for a part of an address. Use find for an address or its start, an id, a token or a customer ID.",
     filter: {
@@ -185,6 +186,7 @@ export const personRoutes = [
   environmentRoute({
     method: "POST",
     path: "/persons",
+    needs: "act_on_people",
     summary: "Adds a person by address. A person who exists already is returned unchanged.",
     body: fields({ email: Type.String({ description: "an email address" }) }),
     answer: Type.Object({ person: personView, created: Type.Boolean() }),
@@ -199,6 +201,7 @@ export const personRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/:id",
+    needs: "read",
     summary:
       "Shows one person with what they have now: access with its grants, credits, plan, store account tokens, customer IDs, and whether they take mail.",
     answer: personNow,
@@ -230,6 +233,7 @@ export const personRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/:id/similar",
+    needs: "read",
     summary:
       "Lists people with a similar address or name who bought something, the most similar first. The list is empty for a person with a purchase or live access.",
     answer: Type.Object({ similar: Type.Array(similarBuyer) }),
@@ -242,6 +246,7 @@ export const personRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/:id/story",
+    needs: "read",
     summary:
       "Returns the timeline of a person, newest first: events with their failures, access, credits, purchases, plans, mails, records and changes.",
     query: fields(pageQuery),
@@ -254,6 +259,7 @@ export const personRoutes = [
   environmentRoute({
     method: "POST",
     path: "/persons/:id/merge",
+    needs: "act_on_people",
     summary:
       "Moves everything of a person to another one, who gets purchases, access, credits, tokens, customer IDs and records; plan shows it and changes nothing.",
     body: fields({
@@ -273,6 +279,7 @@ export const personRoutes = [
   environmentRoute({
     method: "POST",
     path: "/persons/:id/change-address",
+    needs: "act_on_people",
     summary:
       "Changes a person's address; an event that names the former one still finds them. plan shows it and changes nothing.",
     body: fields({
@@ -294,6 +301,7 @@ export const personRoutes = [
   environmentRoute({
     method: "PATCH",
     path: "/persons/:id",
+    needs: "act_on_people",
     summary: "Suspends or activates a person, or changes attributes. null removes an attribute.",
     body: fields({
       status: Type.Optional(oneOf(["active", "suspended"])),
@@ -307,6 +315,7 @@ export const personRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/persons/:id",
+    needs: "erase",
     summary:
       "Erases a person at once, and their records, payloads, requests and mails within minutes. The ledger and receipts keep only the id. No relay runs.",
     answer: null,
@@ -331,6 +340,7 @@ export const personRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/persons/:id/tokens",
+    needs: "act_on_people",
     summary: "Adds a store account token to a person. Adding it again changes nothing.",
     body,
     answer: token,
@@ -339,6 +349,7 @@ export const personRoutes = [
   environmentRoute({
     method: "POST",
     path: "/persons/:id/tokens/remove",
+    needs: "act_on_people",
     summary: "Removes a store account token from a person.",
     body,
     answer: null,
@@ -347,6 +358,7 @@ export const personRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/persons/:id/tokens/:token",
+    needs: "act_on_people",
     summary: `Does the same as PUT /persons/{id}/tokens, which is better: ${IN_PATH}.`,
     answer: token,
     write: (tx, call) => file(tx, call, call.params.id, call.params.token),
@@ -354,6 +366,7 @@ export const personRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/persons/:id/tokens/:token",
+    needs: "act_on_people",
     summary: `Does the same as POST /persons/{id}/tokens/remove, which is better: ${IN_PATH}.`,
     answer: null,
     write: (tx, call) => remove(tx, call, call.params.id, call.params.token),
@@ -361,6 +374,7 @@ export const personRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/persons/:id/customers",
+    needs: "act_on_people",
     summary:
       "Links a provider's customer ID to a person, whose events can then name only this ID. An ID of another person moves. Linking it again changes nothing.",
     body: customerBody,
@@ -374,6 +388,7 @@ export const personRoutes = [
   environmentRoute({
     method: "POST",
     path: "/persons/:id/customers/remove",
+    needs: "act_on_people",
     summary: "Removes a provider's customer ID from a person.",
     body: customerBody,
     answer: null,

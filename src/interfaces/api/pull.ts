@@ -16,6 +16,7 @@ const MAX_PULLED = 100;
 export const pullRoutes = [
   listRoute({
     path: "/sync/items",
+    needs: "read",
     summary:
       "Lists the items of an environment that files can define, each with its version of the last sync and who changed it. Items deleted since then come last.",
     item: deployedStateView,
@@ -25,6 +26,7 @@ export const pullRoutes = [
   environmentRoute({
     method: "POST",
     path: "/sync/pulled",
+    needs: "request_changes",
     summary:
       "Records what the files contain now, each item by its mark. A sync can then replace an item that is still the same without a question. Nothing else changes.",
     body: fields({

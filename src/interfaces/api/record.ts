@@ -75,6 +75,7 @@ async function emptyCollection({ deps, environment, origin }: CollectionCall, na
 export const recordRoutes = [
   listRoute({
     path: "/collections/:name/records",
+    needs: "read",
     summary: "Lists a collection's records, newest first. Filter by owner, recipient or text.",
     filter: {
       owner: Type.Optional(Type.String({ description: "a person's id, address or token" })),
@@ -98,6 +99,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "POST",
     path: "/collections/:name/records",
+    needs: "edit_records",
     summary: "Creates a record. Depending on the collection's kind, it needs an owner or a recipient.",
     body: fields(written),
     answer: Type.Object({ record: recordItem }),
@@ -116,6 +118,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "GET",
     path: "/collections/:name/records/:id",
+    needs: "read",
     summary: "Shows one record.",
     answer: Type.Object({ record: recordItem }),
     read: async (tx, { environmentId, params }) => ({
@@ -125,6 +128,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/collections/:name/records/:id",
+    needs: "edit_records",
     summary:
       "Replaces a record's data. Owner and recipient stay unless you give them. With updatedAt, the request fails if the record changed since then.",
     body: fields({
@@ -151,6 +155,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/collections/:name/records/:id",
+    needs: "edit_records",
     summary: "Deletes a record.",
     answer: null,
     async write(tx, call) {
@@ -161,6 +166,7 @@ export const recordRoutes = [
   }),
   listRoute({
     path: "/collections",
+    needs: "read",
     summary: "Lists collections, newest first.",
     item: collectionView,
     list: (tx, { environmentId }, page) => listCollections(tx, environmentId, page),
@@ -168,6 +174,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "POST",
     path: "/collections",
+    needs: "edit_definitions",
     saves: "catalog",
     summary: "Creates a collection.",
     body: fields({ name: Type.String(), kind: oneOf(COLLECTION_KINDS), fields: json }),
@@ -192,6 +199,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "GET",
     path: "/collections/:name",
+    needs: "read",
     summary: "Shows one collection, with the relays that its changes trigger.",
     answer: Type.Object({ collection: collectionView, listeners: Type.Array(listenerView) }),
     read: async (tx, { environmentId, params }) => ({
@@ -202,6 +210,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/collections/:name",
+    needs: "edit_definitions",
     saves: "catalog",
     summary: "Changes a collection. Its kind cannot change while it has records.",
     body: fields({ kind: oneOf(COLLECTION_KINDS), fields: json, version: Type.Optional(Type.Integer()) }),
@@ -229,6 +238,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/collections/:name",
+    needs: "edit_definitions",
     saves: "catalog",
     summary: "Deletes a collection. If it has records, force=true is required and deletes them too.",
     query: fields({ force: Type.Optional(oneOf(["true", "false"])) }),

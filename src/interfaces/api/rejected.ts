@@ -16,6 +16,7 @@ export const rejectedRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays/:name/rejected",
+    needs: "read",
     summary:
       "Lists the requests that a relay rejected because of its secret or recipe, and which of their events arrived later. The ids are not verified.",
     answer: Type.Object({ rejected: rejectedView }),
@@ -30,6 +31,7 @@ export const rejectedRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/:name/rejected/close",
+    needs: "replay",
     summary:
       "Closes the list of rejected requests of a relay, and deletes it. Use it when nothing more is to come.",
     answer: Type.Object({

@@ -16,6 +16,7 @@ export const relaySecretRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/relays/:name/secret",
+    needs: "edit_settings",
     summary:
       "Stores the sender's secret or public key. Without a value, it creates a new secret. An overlap period keeps the old secret valid.",
     body: fields({
@@ -42,6 +43,7 @@ export const relaySecretRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/relays/:name/previous-secret",
+    needs: "edit_settings",
     summary: "Ends the overlap period of a rotation now. The previous secret stops working.",
     answer: null,
     write: (tx, call) => endOverlap(tx, relayContext(call), call.params.name),
@@ -49,6 +51,7 @@ export const relaySecretRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/relays/:name/signing-secret",
+    needs: "edit_settings",
     summary: "Creates a new signing secret. It signs the next outbound call.",
     answer: Type.Object({ signingSecret: Type.String() }),
     write: (tx, call) => rotateSigningSecret(tx, relayContext(call), call.params.name),

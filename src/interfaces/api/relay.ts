@@ -93,6 +93,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays",
+    needs: "read",
     summary:
       "Lists relays, each with its health and the event counts of the last 24 hours: newest first, or by sort.",
     query: fields({
@@ -119,6 +120,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays",
+    needs: "edit_definitions",
     saves: "relay",
     summary: "Creates a relay. If Relay creates a secret, only this response contains it.",
     body: fields({
@@ -145,6 +147,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays/:name",
+    needs: "read",
     summary:
       "Shows one relay: its health with the reason, definition, facts about its secrets, problems, and the missing items that it names.",
     answer: Type.Object({
@@ -171,6 +174,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays/:name/funnel",
+    needs: "read",
     summary:
       "Shows why nothing happened: how many requests and events of 24 hours reached each step, and where and why the others stopped.",
     answer: Type.Object({ funnel: funnelView }),
@@ -183,6 +187,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays/:name/checklist",
+    needs: "read",
     summary:
       "Lists the steps until the relay handles its first real event: URL, event types, secret, first verified request, first event done.",
     answer: Type.Object({ checklist: checklistView }),
@@ -196,6 +201,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/relays/:name",
+    needs: "edit_definitions",
     saves: "relay",
     summary:
       "Replaces a relay's definition. version must be the version that you read. Version 0 creates a relay that does not exist.",
@@ -217,6 +223,7 @@ export const relayRoutes = [
   }),
   listRoute({
     path: "/relays/:name/versions",
+    needs: "read",
     summary: "Lists the versions of a relay's definition, newest first: when, by whom, and what changed.",
     item: relayVersion,
     large: true,
@@ -225,6 +232,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/:name/restore",
+    needs: "edit_definitions",
     saves: "relay",
     summary:
       "Restores the definition of an earlier version as a new version. Relay checks it like any other save.",
@@ -249,6 +257,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/relays/:name",
+    needs: "edit_definitions",
     saves: "relay",
     summary:
       "Deletes a relay and its secrets. Its receiver then answers 404. Warnings list what was sold through it and who used its space.",
@@ -264,6 +273,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/:name/pause",
+    needs: "edit_definitions",
     summary: "Pauses a relay. New events are stored and wait. Ticks are not stored.",
     answer: Type.Object({ relay: relayView }),
     async handle(call) {
@@ -280,6 +290,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/:name/resume",
+    needs: "edit_definitions",
     summary: "Resumes a relay. Waiting events run in order.",
     answer: Type.Object({ relay: relayView }),
     write: async (tx, call) => ({
@@ -289,6 +300,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays/:name/retry",
+    needs: "read",
     summary: "Counts the relay's events that wait for a retry, among the first 5,000 of the server.",
     answer: Type.Object({ retries: retriesView }),
     read: async (tx, { environmentId, params }) => ({
@@ -298,6 +310,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/:name/retry",
+    needs: "replay",
     summary:
       "Retries every waiting event of the relay now. It returns the number of events, and why it stopped if the relay was paused meanwhile.",
     answer: triedView,

@@ -16,6 +16,7 @@ export const requestCaptureRoutes = [
   environmentRoute({
     method: "POST",
     path: "/captures",
+    needs: "edit_definitions",
     summary:
       "Creates a temporary receiver URL that stores requests for an hour, verified or not. Of more than ten open ones, it deletes the oldest.",
     answer,
@@ -29,6 +30,7 @@ export const requestCaptureRoutes = [
   environmentRoute({
     method: "GET",
     path: "/captures/:id",
+    needs: "edit_definitions",
     summary: "Shows the requests that a capture has received, oldest first, with their headers and bodies.",
     answer,
     async handle({ deps, environment, environmentId, params, nowMs }) {
@@ -42,6 +44,7 @@ export const requestCaptureRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/captures/:id",
+    needs: "edit_definitions",
     summary: "Deletes a capture with its requests. Its URL then takes no request.",
     answer: null,
     async write(tx, { params, change }) {

@@ -19,6 +19,7 @@ export const findRoutes = [
   environmentRoute({
     method: "GET",
     path: "/find",
+    needs: "read",
     summary:
       "Finds the event, the record or the people for a text: a whole id, a store account token, an address or its start.",
     query: fields({ q: Type.String({ maxLength: 200, description: "text of at most 200 characters" }) }),

@@ -81,6 +81,7 @@ async function readTitles(tx: Reader, environmentId: number): Promise<Record<str
 export const sellingRoutes = [
   listRoute({
     path: "/products",
+    needs: "read",
     summary: "Lists products, newest first.",
     item: productView,
     list: (tx, { environmentId }, page) => products.list(tx, environmentId, page),
@@ -88,6 +89,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "GET",
     path: "/products/:name",
+    needs: "read",
     summary: "Shows one product.",
     answer: Type.Object({ product: productView }),
     read: async (tx, { environmentId, params }) => ({
@@ -97,6 +99,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/products/:name",
+    needs: "edit_definitions",
     saves: "catalog",
     summary: "Creates or replaces a product: the entitlement and credits that it grants, and how it is sold.",
     body: fields({
@@ -123,6 +126,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/products/:name",
+    needs: "edit_definitions",
     saves: "catalog",
     summary: "Deletes a product. People keep what they bought.",
     query: versionQuery,
@@ -136,6 +140,7 @@ export const sellingRoutes = [
   }),
   listRoute({
     path: "/plans",
+    needs: "read",
     summary: "Lists plans, newest first.",
     item: planView,
     list: (tx, { environmentId }, page) => plans.list(tx, environmentId, page),
@@ -143,6 +148,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "GET",
     path: "/plans/:name",
+    needs: "read",
     summary: "Shows one plan.",
     answer: Type.Object({ plan: planView }),
     read: async (tx, { environmentId, params }) => ({
@@ -152,6 +158,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/plans/:name",
+    needs: "edit_definitions",
     saves: "catalog",
     summary: "Creates or replaces a plan. A plan with default true becomes the default plan.",
     body: fields({
@@ -171,6 +178,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/plans/:name",
+    needs: "edit_definitions",
     saves: "catalog",
     summary: "Deletes a plan.",
     query: versionQuery,
@@ -184,6 +192,7 @@ export const sellingRoutes = [
   }),
   listRoute({
     path: "/access",
+    needs: "read",
     summary: "Lists the access slugs, newest first.",
     item: accessSlugView,
     list: (tx, { environmentId }, page) => pageAccessSlugs(tx, environmentId, page),
@@ -191,6 +200,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/access",
+    needs: "edit_definitions",
     saves: "catalog",
     summary:
       "Replaces all access slugs. If people have a slug that is not in the list, force=true is required.",
@@ -210,6 +220,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/access/:slug",
+    needs: "edit_definitions",
     saves: "catalog",
     summary: "Creates an access slug, or changes its title.",
     body: fields({ title }),
@@ -229,6 +240,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/access/:slug",
+    needs: "edit_definitions",
     saves: "catalog",
     summary:
       "Deletes an access slug. If people have it, force=true is required, and their grants stay under its name.",
@@ -247,6 +259,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "GET",
     path: "/catalog-uses",
+    needs: "read",
     summary: "Lists which relays use which product, plan or access slug, and in which action.",
     answer: Type.Object({ uses: Type.Array(catalogUse) }),
     async handle({ deps, environmentId }) {
@@ -256,6 +269,7 @@ export const sellingRoutes = [
   }),
   listRoute({
     path: "/purchases",
+    needs: "read",
     summary:
       "Lists receipts and refunds, newest first. ref finds a receipt with its refund. A confirmation is not a purchase: find it by kind or ref.",
     filter: {
@@ -272,6 +286,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "GET",
     path: "/purchases/:id",
+    needs: "read",
     summary: "Shows one receipt or refund.",
     answer: Type.Object({ purchase: purchaseView }),
     read: async (tx, { environmentId, params }) => ({
@@ -281,6 +296,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "GET",
     path: "/purchases/:id/refund",
+    needs: "read",
     summary: "Shows what a manual refund of a purchase would take back.",
     answer: Type.Object({ plan: refundPreview }),
     read: async (tx, { environmentId, params, nowMs }) => ({
@@ -290,6 +306,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "POST",
     path: "/purchases/:id/refund",
+    needs: "act_on_people",
     summary:
       "Refunds a purchase manually, also a purchase that a relay fulfilled: it takes back the access and credits, or the plan. No money moves.",
     answer: Type.Object({ receipt: purchaseView, created: Type.Boolean() }),
@@ -299,6 +316,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "POST",
     path: "/purchases/:id/move",
+    needs: "act_on_people",
     summary:
       "Moves a purchase to another person with what it still gives and its receipt, under the same ref; plan shows the move and changes nothing.",
     body: fields({
@@ -317,6 +335,7 @@ export const sellingRoutes = [
   }),
   listRoute({
     path: "/subscriptions",
+    needs: "read",
     summary: "Lists subscriptions, newest first.",
     filter: {
       person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
@@ -331,6 +350,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "POST",
     path: "/subscriptions/:id/end",
+    needs: "act_on_people",
     summary: "Ends a subscription and its grants. The person moves to the default plan.",
     answer: Type.Object({ subscription: subscriptionView }),
     write: async (tx, { change, params }) => ({
@@ -340,6 +360,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "POST",
     path: "/receipts",
+    needs: "act_on_people",
     summary:
       "Records a payment or refund of the app's processor, once for each ref. It grants or takes back what was bought.",
     body: receiptBody,

@@ -48,6 +48,7 @@ export const senderRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays/:name/sender",
+    needs: "read",
     summary:
       "Shows the sender that matches the recipe, map and types of a relay. The value is null if no known sender matches.",
     answer: Type.Object({ sender: orNull(senderView) }),

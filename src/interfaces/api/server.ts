@@ -188,6 +188,7 @@ export const serverRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/server",
+    needs: "manage_server",
     summary: "Shows how the server was started: its address, proxies and folder, and each limit in words.",
     answer: Type.Object({ server: serverView }),
     handle: ({ deps }) => ({ server: viewServer(deps) }),
@@ -195,6 +196,7 @@ export const serverRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/nodes",
+    needs: "manage_server",
     summary:
       "Lists the nodes that serve one PostgreSQL database, and the environments that each of them runs. With SQLite, the list is empty.",
     answer: Type.Object({ nodes: Type.Array(nodeView) }),
@@ -203,6 +205,7 @@ export const serverRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/audit",
+    needs: "manage_server",
     summary:
       "Lists the changes of the whole server, newest first: owners, sessions, apps, logins and backups.",
     query: fields({ ...pageQuery, ...auditFilter }),
@@ -217,6 +220,7 @@ export const serverRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/backups",
+    needs: "manage_server",
     summary: "Lists the server's backups, newest first, with the schedule and the running backup.",
     answer: Type.Object({ backups: backupsView }),
     handle: async ({ deps }) => ({ backups: await viewBackups(deps) }),
@@ -224,6 +228,7 @@ export const serverRoutes = [
   ownerRoute({
     method: "POST",
     path: "/api/backups",
+    needs: "manage_server",
     summary: "Starts a verified backup of the database into the backups folder. One backup runs at a time.",
     answer: Type.Object({ backups: backupsView }),
     status: 202,
@@ -247,6 +252,7 @@ export const serverRoutes = [
   ownerRoute({
     method: "PUT",
     path: "/api/backups/copies",
+    needs: "manage_server",
     summary:
       "Sets the S3 endpoint, to which the server copies each new backup, encrypted with the passphrase. Secrets are never shown again.",
     body: copyTargetInput,
@@ -263,6 +269,7 @@ export const serverRoutes = [
   ownerRoute({
     method: "DELETE",
     path: "/api/backups/copies",
+    needs: "manage_server",
     summary: "Removes the S3 endpoint and its secrets. The copies in the bucket stay.",
     answer: Type.Object({ backups: backupsView }),
     async handle({ deps, owner, nowMs }) {
@@ -274,6 +281,7 @@ export const serverRoutes = [
   ownerRoute({
     method: "POST",
     path: "/api/backups/copies/test",
+    needs: "manage_server",
     summary: "Tests the S3 endpoint: writes, reads, lists and deletes a small object.",
     answer: null,
     async handle({ deps }) {
@@ -288,6 +296,7 @@ export const serverRoutes = [
   ownerRoute({
     method: "PUT",
     path: "/api/backups/schedule",
+    needs: "manage_server",
     summary:
       "Sets the schedule of automatic backups, which takes effect at once. The server refuses the change if it was started with --backup-every.",
     body: scheduleInput,

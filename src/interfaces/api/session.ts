@@ -77,6 +77,7 @@ export const sessionRoutes = [
   ownerRoute({
     method: "DELETE",
     path: "/api/session",
+    needs: null,
     summary: "Signs out.",
     answer: null,
     async handle({ deps, owner, headers }) {
@@ -87,6 +88,7 @@ export const sessionRoutes = [
   ownerRoute({
     method: "PUT",
     path: "/api/session/password",
+    needs: null,
     summary: "Changes the owner's password and ends every other session.",
     body: fields({
       current: Type.String(),

@@ -17,6 +17,7 @@ export const settingRoutes = [
   environmentRoute({
     method: "GET",
     path: "/settings",
+    needs: "read",
     summary: "Shows the environment's settings and the active caps, without secrets.",
     answer: Type.Object({ settings: settingsView }),
     read: async (tx, { deps, environmentId }) => ({
@@ -26,6 +27,7 @@ export const settingRoutes = [
   environmentRoute({
     method: "GET",
     path: "/limits",
+    needs: "read",
     summary: "Shows how much of its limits the environment uses. The list leaves out per-minute limits.",
     answer: Type.Object({ limits: Type.Array(limitUsageView) }),
     read: async (tx, { deps, environment, nowMs }) => ({
@@ -35,6 +37,7 @@ export const settingRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/settings",
+    needs: "edit_settings",
     summary:
       "Changes settings: hold, processor secret, mail, alerts, who can sign in. version must be the version that you read. Settings that you leave out stay.",
     body: settingsInput,

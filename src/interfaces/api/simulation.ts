@@ -9,6 +9,7 @@ export const simulationRoutes = [
   environmentRoute({
     method: "POST",
     path: "/simulations",
+    needs: "edit_definitions",
     summary:
       "Sends one step of a selling kit's life as signed requests, with all their effects. Without step it shows the steps. Production accepts none.",
     body: lifeInput,
@@ -29,6 +30,7 @@ export const simulationRoutes = [
   environmentRoute({
     method: "GET",
     path: "/simulations/effect",
+    needs: "read",
     summary:
       "Shows what the events of a simulated step did, and what the person has now. settled is true once no event runs any more.",
     query: fields(effectQuery),

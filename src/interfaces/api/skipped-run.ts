@@ -13,6 +13,7 @@ export const skippedRunRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays/:name/skipped",
+    needs: "read",
     summary:
       "Lists the runs of a schedule that a hold of the environment skipped and that have no event, of the last 100 that belong to the current trigger.",
     answer: Type.Object({ skipped: skippedRunsView }),
@@ -26,6 +27,7 @@ export const skippedRunRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/:name/skipped/run",
+    needs: "replay",
     summary:
       "Starts skipped runs of a schedule, each with its scheduled time. A run that has an event is not started again. During a hold, the runs wait.",
     body: startRunsInput,

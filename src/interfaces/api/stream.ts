@@ -109,6 +109,7 @@ export const streamRoutes = [
   environmentRoute({
     method: "GET",
     path: "/stream",
+    needs: "read",
     summary:
       "Sends the kinds of items that change as server-sent events, at most twice a second. An empty list is a heartbeat.",
     answer: Type.String({

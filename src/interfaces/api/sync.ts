@@ -101,6 +101,7 @@ export const syncRoutes = [
   environmentRoute({
     method: "POST",
     path: "/sync/plan",
+    needs: "read",
     summary:
       "Shows what files, or the items in development, would change in an environment, and what would be refused. It changes nothing.",
     body: fields(wanted),
@@ -116,6 +117,7 @@ export const syncRoutes = [
   environmentRoute({
     method: "POST",
     path: "/sync/apply",
+    needs: "edit_definitions",
     summary: "Applies the plan of this name in one transaction. Only this response contains the new secrets.",
     body: fields({
       ...wanted,

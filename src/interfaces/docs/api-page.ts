@@ -11,6 +11,7 @@ import { asSchema, writeBlock, writeFields, writeFolded } from "./schema-table.t
 /** The parts of a route that the pages use. The elements of the list of routes have this shape. */
 interface DocumentedRoute {
   who: "environment" | "owner" | "caller" | "open" | "client" | "person";
+  needs: string | null;
   method: string;
   path: string;
   summary: string;
@@ -185,13 +186,17 @@ function writeRoute(route: DocumentedRoute): string {
   return [
     `## ${keyOf(route)}`,
     route.summary,
-    `${WHO[route.who]} It answers ${route.status}${route.warnsOnly ? ", or 200 with its warnings" : ""}.`,
+    `${WHO[route.who]}${writeNeeds(route)} It answers ${route.status}${route.warnsOnly ? ", or 200 with its warnings" : ""}.`,
     ...(query === null ? [] : ["In the query:", query]),
     ...(route.rawBytes === null ? [] : ["The body is raw bytes."]),
     ...(body === null ? [] : ["In the body:", body]),
     writeBlock(`sh curl ${example.status ?? route.status}`, writeCurl(route, example)),
     ...(example.note === undefined ? [] : [example.note]),
   ].join("\n\n");
+}
+
+function writeNeeds({ needs }: DocumentedRoute): string {
+  return needs === null ? "" : ` It needs the permission \`${needs}\`.`;
 }
 
 function fieldsOf(schema: object | null): string | null {

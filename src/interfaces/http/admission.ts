@@ -24,6 +24,13 @@ import {
 } from "../../platform/account/environment.ts";
 import { findOwnerByEmail } from "../../platform/account/owner.ts";
 import {
+  ALL_PERMISSIONS,
+  COMMAND_LINE_PERMISSIONS,
+  KEY_PERMISSIONS,
+  PERMISSIONS,
+  type Permission,
+} from "../../platform/account/permission.ts";
+import {
   extendSession,
   findSession,
   isSessionExtensionDue,
@@ -171,17 +178,53 @@ export interface Admitted {
   by: string;
   /** The writer, for the store. */
   origin: Origin;
+  /** Reports whether the caller has a permission in addition to the one that the route needs. */
+  may(permission: Permission): boolean;
 }
 
 /**
- * Admits the caller to the environment. Refuses with `forbidden` (an app key), `wrong_environment` (a key of another environment, whether or not
- * the one in the path exists) or `not_found`.
+ * Admits the caller to the environment. Refuses with `forbidden` (an app key, or a caller without the permission), `wrong_environment` (a key of
+ * another environment, whether or not the one in the path exists) or `not_found`.
  */
-export async function admit(deps: HttpDeps, caller: Caller, appId: string, name: string): Promise<Admitted> {
+export async function admit(
+  deps: HttpDeps,
+  caller: Caller,
+  { appId, name, needs }: { appId: string; name: string; needs: Permission },
+): Promise<Admitted> {
   if (caller.kind === "key") requireKeyOf(caller.key, appId, name);
   const environment = await deps.store.read((tx) => requireEnvironment(tx, appId, name));
+  return { environment, ...admitWith(caller, needs) };
+}
+
+/** Returns the caller as an actor. Refuses a caller without the permission. */
+function admitWith(caller: Caller, needs: Permission): Omit<Admitted, "environment"> {
+  const permissions = permissionsOf(caller);
+  if (!permissions.has(needs)) throw refusePermission(needs);
   const actor = actorOf(caller);
-  return { environment, actor, by: formatActor(actor), origin: actorOrigin(actor) };
+  return {
+    actor,
+    by: formatActor(actor),
+    origin: actorOrigin(actor),
+    may: (permission) => permissions.has(permission),
+  };
+}
+
+function permissionsOf(caller: Caller): ReadonlySet<Permission> {
+  switch (caller.kind) {
+    case "key":
+      return KEY_PERMISSIONS;
+    case "owner":
+      return ALL_PERMISSIONS;
+    case "command_line":
+      return COMMAND_LINE_PERMISSIONS;
+  }
+}
+
+function refusePermission(needs: Permission): Refusal {
+  return new Refusal(
+    "forbidden",
+    `Only an owner or the command line can ${PERMISSIONS[needs].may}, and a key cannot: sign in to the dashboard, or run the command on the server.`,
+  );
 }
 
 /**
@@ -209,15 +252,6 @@ export function watchAdmission(
   };
 }
 
-/** Refuses a key with `forbidden` where only an owner may act. `what` describes the action. */
-export function requireOwnerActor(actor: Actor, what: string): void {
-  if (actor.kind !== "key") return;
-  throw new Refusal(
-    "forbidden",
-    `${what}, and a key cannot: sign in to the dashboard, or run relay keys on the server.`,
-  );
-}
-
 /** Refuses an approval whose approver was removed since. */
 export async function requireApprover(tx: Reader, decidedBy: string | null): Promise<void> {
   const email = decidedBy?.replace(/^owner:/, "") ?? "";
@@ -234,22 +268,23 @@ export interface Owner {
   sessionId: string;
 }
 
-/** Returns the owner of a session. Refuses a key. */
-export function requireOwner(caller: Caller): Owner {
+/** Returns the owner of a session. Refuses a key, and an owner without the permission. Null: every signed-in owner has it. */
+export function requireOwner(caller: Caller, needs: Permission | null): Owner {
   if (caller.kind !== "owner") {
     throw new Refusal(
       "forbidden",
       "Only a signed-in owner can do this, and a key cannot: sign in to the dashboard.",
     );
   }
+  if (needs !== null) admitWith(caller, needs);
   const { session } = caller;
   return { id: session.ownerId, email: session.ownerEmail, sessionId: session.id };
 }
 
-/** Admits owners and secret keys of any environment. Refuses an app key with `forbidden`. */
-export function requireSecretCaller(caller: Caller): Actor {
+/** Admits owners and secret keys of any environment. Refuses with `forbidden` an app key and a caller without the permission. */
+export function admitAnywhere(caller: Caller, needs: Permission): Omit<Admitted, "environment"> {
   if (caller.kind === "key") requireSecretKey(caller.key);
-  return actorOf(caller);
+  return admitWith(caller, needs);
 }
 
 function requireSecretKey({ kind }: { kind: string }): void {

@@ -48,10 +48,14 @@ export function clientRoute<
   Body extends TSchema = NoFields,
 >(words: RouteWords<Path, Query, Body, Answer, ClientCall>): Route {
   return withCors(
-    makeRoute("client", `/client${words.path}`, words, async (deps, { request }) => {
-      const client = await admitClient(deps, request);
-      return () => ({ ...client, origin: "app" });
-    }),
+    makeRoute(
+      { who: "client", needs: null, path: `/client${words.path}` },
+      words,
+      async (deps, { request }) => {
+        const client = await admitClient(deps, request);
+        return () => ({ ...client, origin: "app" });
+      },
+    ),
   );
 }
 
@@ -63,11 +67,15 @@ export function personRoute<
   Body extends TSchema = NoFields,
 >(words: RouteWords<Path, Query, Body, Answer, ClientCall & PersonCall>): Route {
   return withCors(
-    makeRoute("person", `/client${words.path}`, words, async (deps, { request }) => {
-      const client = await admitClient(deps, request);
-      const person = await requirePerson(deps, request, client);
-      return () => ({ ...client, ...person, origin: "app" });
-    }),
+    makeRoute(
+      { who: "person", needs: null, path: `/client${words.path}` },
+      words,
+      async (deps, { request }) => {
+        const client = await admitClient(deps, request);
+        const person = await requirePerson(deps, request, client);
+        return () => ({ ...client, ...person, origin: "app" });
+      },
+    ),
   );
 }
 

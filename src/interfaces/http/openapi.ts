@@ -143,6 +143,7 @@ function describeRoute(route: Route, path: string): object {
     operationId: `${route.method.toLowerCase()}${path.replaceAll(/[^A-Za-z0-9]+(\w)/g, (_, letter: string) => letter.toUpperCase()).replaceAll(/\W/g, "")}`,
     tags: [tagOf(route)],
     security: SECURITY[route.who],
+    ...(route.needs === null ? {} : { "x-permission": route.needs }),
     parameters: [...pathParameters(path), ...queryParameters(route)],
     ...describeBody(route),
     responses: {

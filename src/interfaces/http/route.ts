@@ -8,6 +8,7 @@ import { checkInput } from "../../base/check-shape.ts";
 import { type Page, type PageRequest, readPageRequest } from "../../base/page.ts";
 import type { Warning } from "../../base/refusal.ts";
 import { fields, pageOf, pageQuery } from "../../base/schema.ts";
+import type { Permission } from "../../platform/account/permission.ts";
 import { type AuditEntry, type Change, writeAudit } from "../../platform/audit/audit.ts";
 import { readPage } from "../../store/index-scan.ts";
 import type { Origin, Reader, Writer } from "../../store/port.ts";
@@ -109,6 +110,8 @@ export type Who = "environment" | "owner" | "caller" | "open" | "client" | "pers
 /** A route for the server and for lists of routes. */
 export interface Route {
   who: Who;
+  /** The permission that a key or a signed-in owner needs. Null: the route is open, of the client library, or of every owner. */
+  needs: Permission | null;
   method: Method;
   /** The full path, with `:name` segments. */
   path: string;
@@ -132,12 +135,13 @@ export function environmentRoute<
   Answer extends TSchema | null,
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
->(words: RouteWords<Path, Query, Body, Answer, EnvironmentCall>): Route {
+>(words: RouteWords<Path, Query, Body, Answer, EnvironmentCall> & { needs: Permission }): Route {
+  const { needs } = words;
   const path = `/api/apps/:appId/:environment${words.path}`;
-  return makeRoute("environment", path, words, async (deps, received, headers) => {
-    const { params } = received;
+  return makeRoute({ who: "environment", needs, path }, words, async (deps, received, headers) => {
+    const { appId = "", environment: name = "" } = received.params;
     const caller = await identifyCaller(deps, received, headers);
-    const admitted = await admit(deps, caller, params.appId ?? "", params.environment ?? "");
+    const admitted = await admit(deps, caller, { appId, name, needs });
     const { environment, by } = admitted;
     const environmentId = environment.id;
     return (nowMs) => {
@@ -159,6 +163,7 @@ export function listRoute<
   Filter extends TProperties = Record<never, never>,
 >({
   path,
+  needs,
   summary,
   filter,
   item,
@@ -166,6 +171,7 @@ export function listRoute<
   large = false,
 }: {
   path: Path;
+  needs: Permission;
   summary: string;
   /** The query parameters in addition to the page's. */
   filter?: Filter;
@@ -183,6 +189,7 @@ export function listRoute<
   return environmentRoute<Path, TSchema, TObject>({
     method: "GET",
     path,
+    needs,
     summary,
     query: fields({ ...pageQuery, ...filter }),
     answer: pageOf(item),
@@ -195,15 +202,16 @@ export function listRoute<
   });
 }
 
-/** Creates a route for signed-in owners only. */
+/** Creates a route for signed-in owners only. `needs` is null for a route of every signed-in owner, about themselves. */
 export function ownerRoute<
   const Path extends string,
   Answer extends TSchema | null,
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
->(words: RouteWords<Path, Query, Body, Answer, { owner: Owner }>): Route {
-  return makeRoute("owner", words.path, words, async (deps, received, headers) => {
-    const owner = requireOwner(await identifyCaller(deps, received, headers));
+>(words: RouteWords<Path, Query, Body, Answer, { owner: Owner }> & { needs: Permission | null }): Route {
+  const { needs, path } = words;
+  return makeRoute({ who: "owner", needs, path }, words, async (deps, received, headers) => {
+    const owner = requireOwner(await identifyCaller(deps, received, headers), needs);
     return () => ({ owner, origin: "dashboard" });
   });
 }
@@ -215,7 +223,8 @@ export function openRoute<
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
 >(words: RouteWords<Path, Query, Body, Answer, unknown>): Route {
-  return makeRoute("open", words.path, words, async () => () => ({ origin: "app" }));
+  const { path } = words;
+  return makeRoute({ who: "open", needs: null, path }, words, async () => () => ({ origin: "app" }));
 }
 
 /** Admits the caller, or throws the refusal. The returned function creates the additional input of the work, at the time of the work. */
@@ -235,7 +244,11 @@ export function makeRoute<
   Query extends TObject,
   Body extends TSchema,
   More,
->(who: Who, path: string, words: RouteWords<Path, Query, Body, Answer, More>, letIn: Admission<More>): Route {
+>(
+  { who, needs, path }: Pick<Route, "who" | "needs" | "path">,
+  words: RouteWords<Path, Query, Body, Answer, More>,
+  letIn: Admission<More>,
+): Route {
   const { method, summary, answer, query = null, body = null, rawBytes = null } = words;
   const { warnsOnly = false } = words;
   const status = words.status ?? (answer === null || warnsOnly ? 204 : 200);
@@ -271,7 +284,21 @@ export function makeRoute<
         : answerJson(warnsOnly ? 200 : status, value, extra),
     );
   };
-  return { who, method, path, summary, query, body, rawBytes, maxBytes, answer, status, warnsOnly, serve };
+  return {
+    who,
+    needs,
+    method,
+    path,
+    summary,
+    query,
+    body,
+    rawBytes,
+    maxBytes,
+    answer,
+    status,
+    warnsOnly,
+    serve,
+  };
 }
 
 function hasWarnings(value: unknown): boolean {
