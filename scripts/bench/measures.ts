@@ -8,6 +8,7 @@ import { lag } from "./measure/lag.ts";
 import { latency } from "./measure/latency.ts";
 import { lone } from "./measure/lone.ts";
 import { payload } from "./measure/payload.ts";
+import { plan } from "./measure/plan.ts";
 import { postgresIngest } from "./measure/postgres-ingest.ts";
 import { postgresRun } from "./measure/postgres-run.ts";
 import { refused } from "./measure/refused.ts";
@@ -30,6 +31,7 @@ export const MEASURES: readonly Measure[] = [
   refused,
   growth,
   start,
+  plan,
   lag,
   dashboard,
   screens,

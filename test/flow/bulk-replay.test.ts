@@ -58,6 +58,7 @@ test("the preview reports the matches, their relays and each action's effect, an
   await die(2, "others");
   expect(await plan()).toEqual({
     matched: 32,
+    isMore: false,
     planned: 32,
     relays: [
       { relay: "orders", events: 30 },

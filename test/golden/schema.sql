@@ -461,7 +461,7 @@ CREATE INDEX event_running ON event (seq) WHERE state = 'running';
 
 CREATE INDEX event_unfinished ON event (environment_id, state, seq) WHERE state IN ('queued', 'running');
 
-CREATE INDEX event_unhappy ON event (environment_id, state, seq, name_key, trigger) WHERE state IN ('failed', 'dead');
+CREATE INDEX event_unhappy ON event (environment_id, state, seq, name_key, trigger, reason, created_at, finished_at) WHERE state IN ('failed', 'dead');
 
 CREATE TABLE event_block (
   of_name INTEGER NOT NULL,

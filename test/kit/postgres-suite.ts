@@ -10,6 +10,7 @@ const RULES: readonly string[] = [
     "dedupe",
     "event-number",
     "event-list",
+    "bulk-plan",
     "walk",
     "effect",
     "erasure",

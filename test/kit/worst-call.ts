@@ -284,6 +284,10 @@ export const WORST_CALLS: Record<string, Worst> = {
     { state: "dead" },
     { state: "failed", trigger: "schedule" },
     { state: "dead", person, since: "2020-01-01T00:00:00Z", until: "2100-01-01T00:00:00Z" },
+    { state: "done" },
+    { state: "done", relay: "busy" },
+    { state: "done", relay: "wide" },
+    { state: "dead", reason: "none" },
   ),
   // The service counts all events, and none matches.
   "POST {E}/bulk-replays": send("POST", `${E}/bulk-replays`, { state: "dead", trigger: "schedule" }),

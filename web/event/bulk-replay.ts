@@ -3,7 +3,8 @@
  * happens to their actions, and which events must not act again. The server makes the plan and does the work.
  */
 import { useEffect, useState } from "preact/hooks";
-import type { BulkFilter, BulkPlan } from "../../src/engine/event/bulk-choice.ts";
+import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
+import type { BulkPlan } from "../../src/engine/event/bulk-plan.ts";
 import type { BulkReplayView } from "../../src/engine/event/bulk-replay.ts";
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import { call, sentenceOf } from "../base/api.ts";
@@ -70,6 +71,7 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
   const perSecond = /^\d{1,4}$/.test(pace) ? Number(pace) : 0;
   const isPace = perSecond >= 1 && perSecond <= MAX_PER_SECOND;
   const count = plan === null ? 0 : plan.matched - countLeftOut(plan.leftOut);
+  const isMore = plan?.isMore === true;
   const begin = async (): Promise<void> => {
     const sent = await send<{ replay: BulkReplayView }>({
       method: "POST",
@@ -104,16 +106,16 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
       html`<${MoveChoice} events=${plan.otherPerson} isOn=${move} onChange=${setMove} />`
     }
     ${
-      count > 0 &&
+      (count > 0 || isMore) &&
       html`<label class="field bulk-pace"><span>Maximum events per second</span>
         <input type="number" inputmode="numeric" min="1" max=${MAX_PER_SECOND} value=${pace} aria-invalid=${!isPace}
           onInput=${(event: InputEvent) => setPace((event.target as HTMLInputElement).value)} />
-        <small>${isPace ? `It takes about ${saySpan((count / perSecond) * 1_000)}; outgoing calls and mails are sent at this rate.` : `Write a number from 1 to ${sayNumber(MAX_PER_SECOND)}.`}</small></label>`
+        <small>${isPace ? `It takes ${isMore ? "at least" : "about"} ${saySpan((count / perSecond) * 1_000)}; outgoing calls and mails are sent at this rate.` : `Write a number from 1 to ${sayNumber(MAX_PER_SECOND)}.`}</small></label>`
     }
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
-      <button type="button" class="primary" disabled=${isSending || count === 0 || !isPace || other !== undefined} onClick=${() => void begin()}>
-        ${isSending ? "Starting…" : count === 0 ? "Replay" : `Replay ${sayCount(count, "event")}`}</button></div>`;
+      <button type="button" class="primary" disabled=${isSending || (count === 0 && !isMore) || !isPace || other !== undefined} onClick=${() => void begin()}>
+        ${isSending ? "Starting…" : count === 0 ? "Replay" : isMore ? `Replay ${sayNumber(count)}+ events` : `Replay ${sayCount(count, "event")}`}</button></div>`;
 }
 
 /** Offers to run all events whose work was done for another person than their current one. */
@@ -150,10 +152,10 @@ export function StillSo({ place, relays }: { place: Place; relays: readonly stri
 }
 
 function Plan({ plan, filter }: { plan: BulkPlan; filter: BulkFilter }): View {
-  const { matched, planned, relays, actions, leftOut } = plan;
-  if (matched === 0) return html`<p>No event matches now: <${Chosen} filter=${filter} />.</p>`;
+  const { matched, isMore, planned, relays, actions, leftOut } = plan;
+  if (matched === 0 && !isMore) return html`<p>No event matches now: <${Chosen} filter=${filter} />.</p>`;
   const more = relays.length - SHOWN_RELAYS;
-  return html`<p><b>${sayNumber(matched)}</b> ${matched === 1 ? "matches" : "match"}: <${Chosen} filter=${filter} />.
+  return html`<p><b>${sayNumber(matched)}${isMore && "+"}</b> ${matched === 1 && !isMore ? "matches" : "match"}: <${Chosen} filter=${filter} />.
       ${
         filter.state === "done"
           ? "Only events whose actions ran for another person run again. The actions run for the new person, and purchases move."
@@ -188,7 +190,7 @@ function Follow({ place, id, onClose }: { place: Place; id: string; onClose: () 
     <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div>`;
 }
 
-/** Loads the plan. It takes seconds for thousands of events, so it is loaded once. */
+/** Loads the plan once. */
 function usePlan(
   place: Place,
   filter: BulkFilter,

@@ -14,15 +14,7 @@ import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
-import {
-  type BulkFilter,
-  bulkFilter,
-  type Counted,
-  listSelected,
-  resolveFilter,
-  STEP,
-} from "./bulk-choice.ts";
-import { eventIdOf } from "./event.ts";
+import { type BulkFilter, bulkFilter, type Counted, listSelected, resolveFilter } from "./bulk-choice.ts";
 import { type ReplayRefusal, tryReplays } from "./replay.ts";
 
 export const MAX_PER_SECOND = 1_000;
@@ -176,7 +168,7 @@ export async function stepBulkReplay(
   const chosen = await resolveFilter(tx, row.environmentId, filterOf(row.chosen));
   const { cursor, untilSeq, endedUntil } = row;
   const within = chosen === null ? null : { ...chosen, cursor, untilSeq, endedUntil };
-  const step = within === null ? null : await listSelected(tx, within, STEP);
+  const step = within === null ? null : await listSelected(tx, within);
   const found = step?.found.slice(0, most) ?? [];
   const isCut = step !== null && step.found.length > most;
   const leftOut = { ...row.leftOut };
@@ -185,7 +177,7 @@ export async function stepBulkReplay(
   const request = { environmentId, actor, nowMs, move, bulkReplay: id };
   const refusals = await tryReplays(
     tx,
-    found.map((event) => ({ ...request, id: eventIdOf(event) })),
+    found.map((seq) => ({ ...request, seq })),
   );
   for (const refusal of refusals) {
     if (refusal === null) replayed += 1;
@@ -196,9 +188,10 @@ export async function stepBulkReplay(
   if (followed !== null)
     await BULK_REPLAY_EVENT.insertEach(
       tx,
-      queued.map(({ seq }) => ({ eventSeq: seq, bulkReplayId: id })),
+      queued.map((eventSeq) => ({ eventSeq, bulkReplayId: id })),
     );
-  const isDone = step === null || (step.end && !isCut);
+  const next = isCut ? (found.at(-1) ?? null) : (step?.next ?? null);
+  const isDone = next === null;
   await BULK_REPLAY.change(
     tx,
     { id },
@@ -206,7 +199,7 @@ export async function stepBulkReplay(
       replayed,
       followed,
       leftOut,
-      cursor: (isCut ? found.at(-1)?.seq : step?.cursor) ?? cursor,
+      cursor: next ?? cursor,
       state: isDone ? "done" : "running",
       finishedAt: isDone ? nowMs : null,
     },

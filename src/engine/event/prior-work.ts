@@ -14,21 +14,20 @@ import type { RowOf } from "../../store/table.ts";
 import { countPlaces, EFFECT, openKey, type PriorWork, type Slot, type Work } from "./effect.ts";
 import { type BoundKey, makeFreshKeys, RUN, RUN_RESULTS } from "./run.ts";
 
-/** Reads all that the event's attempts did. */
-export async function readPriorWork(tx: Reader, eventSeq: number): Promise<PriorWork> {
-  const effects = await tx.all<EffectRow>(
-    `SELECT ${EFFECT.columnsOf("effect")}, run.started_at AS doneAt, coalesce(run.person_id, event.person_id) AS personId
-     FROM effect JOIN event ON event.seq = effect.event_seq
-     LEFT JOIN run ON run.event_seq = effect.event_seq AND run.number = effect.run WHERE effect.event_seq = ?1 ORDER BY effect.key`,
-    eventSeq,
-  );
-  const ran = await tx.all<{ list: string; person: string | null }>(
-    `SELECT ${RAN.columnsOf("run")}, action_list.actions AS list, coalesce(run.person_id, event.person_id) AS person
-     FROM run JOIN event ON event.seq = run.event_seq
-     JOIN action_list ON action_list.fingerprint = run.actions WHERE run.event_seq = ?1 ORDER BY run.number`,
-    eventSeq,
-  );
-  const attempts = ran.map((row) => openAttempt(RAN.read(row)));
+/** The opened lists of actions, by their texts. */
+export type ActionLists = Map<string, LiveAction[]>;
+
+/** Reads all that the event's attempts did. `lists`: lists that earlier reads opened, to which it adds. */
+export async function readPriorWork(
+  tx: Reader,
+  eventSeq: number,
+  lists: ActionLists = new Map(),
+): Promise<PriorWork> {
+  const [effects, ran] = await Promise.all([
+    tx.all<EffectRow>(LIST_EFFECTS, eventSeq),
+    tx.all<RanRow>(LIST_RAN, eventSeq),
+  ]);
+  const attempts = ran.map((row) => openAttempt(RAN.read(row), lists));
   const works = new Map(effects.map((row) => [row.key, readWork(row)]));
   for (const attempt of attempts) addWorks(works, attempt);
   const last = attempts.at(-1);
@@ -62,6 +61,9 @@ export async function adoptMergedWork(
 }
 
 type EffectRow = RowOf<typeof EFFECT> & Pick<Work, "doneAt" | "personId">;
+const LIST_EFFECTS = `SELECT ${EFFECT.columnsOf("effect")}, run.started_at AS doneAt, coalesce(run.person_id, event.person_id) AS personId
+  FROM effect JOIN event ON event.seq = effect.event_seq
+  LEFT JOIN run ON run.event_seq = effect.event_seq AND run.number = effect.run WHERE effect.event_seq = ?1 ORDER BY effect.key`;
 
 function readWork({ key, state, result, doneAt, personId }: EffectRow): Work {
   const after = result === null ? undefined : parseJson(result);
@@ -76,6 +78,10 @@ function readWorkKey(key: string): Pick<Work, "key" | "type" | "target" | "finge
 
 /** The columns of a run that reached its actions. */
 const RAN = RUN.pick("startedAt", "results", "work");
+type RanRow = RowOf<typeof RAN> & { list: string; person: string | null };
+const LIST_RAN = `SELECT ${RAN.columnsOf("run")}, action_list.actions AS list, coalesce(run.person_id, event.person_id) AS person
+  FROM run JOIN event ON event.seq = run.event_seq
+  JOIN action_list ON action_list.fingerprint = run.actions WHERE run.event_seq = ?1 ORDER BY run.number`;
 
 interface RanAttempt {
   startedAt: number;
@@ -86,13 +92,9 @@ interface RanAttempt {
   keys: readonly BoundKey[];
 }
 
-function openAttempt({
-  list,
-  work,
-  person,
-  ...attempt
-}: RowOf<typeof RAN> & { list: string; person: string | null }): RanAttempt {
-  const actions = openActions(parseJson(list) as ActionDefinition[]);
+function openAttempt({ list, work, person, ...attempt }: RanRow, lists: ActionLists): RanAttempt {
+  const actions = lists.get(list) ?? openActions(parseJson(list) as ActionDefinition[]);
+  lists.set(list, actions);
   return { ...attempt, personId: person, actions, keys: work ?? makeFreshKeys(actions) };
 }
 

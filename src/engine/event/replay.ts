@@ -17,31 +17,34 @@ import {
   type ChosenKey,
   EVENT,
   type Expunged,
+  eventIdOf,
   FINAL_STATES,
   findEventSeq,
   RELAY_ID,
   RELAY_NAME,
   refuseUnknownEvent,
 } from "./event.ts";
-import { adoptMergedWork, readPriorWork } from "./prior-work.ts";
+import { type ActionLists, adoptMergedWork, readPriorWork } from "./prior-work.ts";
 import { findReplayPerson, type ReplayPerson } from "./replay-person.ts";
 import { type PlannedAction, planAction, type ReplayPlan, willDo } from "./replay-plan.ts";
 import { choiceOf, mayChoose, reconcileActions, type Step } from "./step-reconciliation.ts";
 
-const REPLAYED = EVENT.pick("seq", "state", "trigger", "unsigned");
+const REPLAYED = EVENT.pick("seq", "formerId", "createdAt", "state", "trigger", "unsigned");
 interface ReplayedTexts {
   relayId: string;
   relayName: string;
   expunged: Expunged | null;
 }
 type ReplayedEvent = RowOf<typeof REPLAYED> & ReplayedTexts;
+const FIND_REPLAYED = `SELECT ${REPLAYED.columns}, ${RELAY_ID}, ${RELAY_NAME}, payload ->> '$.expunged' AS expunged FROM event WHERE seq = ?1`;
 
 const RELAY_NOW = RELAY.pick("id", "environmentId", "version", "definition");
 type RelayNow = RowOf<typeof RELAY_NOW>;
 
-interface ReplayRequest {
-  environmentId: number;
-  id: string;
+/** An event of an environment: by its id, or by the number that the caller read there. */
+type ReplayedKey = { environmentId: number } & ({ id: string } | { seq: number });
+
+interface ReplayWords {
   /** The actor that asks, in the audit's words. */
   actor: string;
   nowMs: number;
@@ -54,6 +57,7 @@ interface ReplayRequest {
   /** The bulk replay that it is part of. */
   bulkReplay?: string;
 }
+type ReplayRequest = ReplayedKey & ReplayWords;
 
 /** Codes of refusals that leave an event out of a bulk replay. */
 const REFUSALS = ["payload_expunged", "unsigned_event", "not_replayable", "not_found"] as const;
@@ -66,10 +70,7 @@ export type ReplayRefusal =
   | "same_person";
 
 /** Plans a replay. Refuses as `replayEvent` does. */
-export async function planReplay(
-  tx: Reader,
-  request: Pick<ReplayRequest, "environmentId" | "id">,
-): Promise<ReplayPlan> {
+export async function planReplay(tx: Reader, request: ReplayedKey): Promise<ReplayPlan> {
   const { event, relay } = await requireReplayable(tx, request);
   if (relay === null) {
     const stop = `There is no relay ${event.relayName} now, so the replay would end without running anything.`;
@@ -115,14 +116,14 @@ export async function tryReplays(
   tx: Writer,
   requests: readonly ReplayRequest[],
 ): Promise<(ReplayRefusal | null)[]> {
-  const relays = new RelayCache(tx);
-  const found = await Promise.all(requests.map((request) => findReplayable(tx, request, relays)));
+  const cache = new ReplayCache();
+  const found = await Promise.all(requests.map((request) => findReplayable(tx, request, cache)));
   const refusals = found.map((one) => (typeof one === "string" ? one : null));
   const again: Queued[] = [];
   for (const [at, one] of found.entries()) {
     const request = requests[at];
     if (typeof one === "string" || request === undefined) continue;
-    const chosen = request.move === true ? await chooseMoved(tx, one) : [];
+    const chosen = request.move === true ? await chooseMoved(tx, one, cache) : [];
     if (one.event.state === "done" && chosen.length === 0) refusals[at] = "same_person";
     else again.push({ ...one, request, chosen });
   }
@@ -130,36 +131,38 @@ export async function tryReplays(
   return refusals;
 }
 
-/** Finds relays by their current names; reads each once. */
-class RelayCache {
-  readonly #tx: Reader;
-  readonly #known = new Map<string, Promise<RelayNow | null>>();
+/** Reads and opens what many replays share once: relays by their current names, and lists of actions. */
+export class ReplayCache {
+  readonly #relays = new Map<string, Promise<RelayNow | null>>();
+  readonly #actions = new Map<RelayNow, LiveAction[]>();
+  /** The lists of earlier attempts. */
+  readonly lists: ActionLists = new Map();
 
-  constructor(tx: Reader) {
-    this.#tx = tx;
-  }
-
-  find(environmentId: number, name: string): Promise<RelayNow | null> {
+  findRelay(tx: Reader, environmentId: number, name: string): Promise<RelayNow | null> {
     const key = `${environmentId} ${name}`;
     const found =
-      this.#known.get(key) ??
-      RELAY_NOW.get(this.#tx, "WHERE environment_id = $environmentId AND name = $name", {
-        environmentId,
-        name,
-      });
-    this.#known.set(key, found);
+      this.#relays.get(key) ??
+      RELAY_NOW.get(tx, "WHERE environment_id = $environmentId AND name = $name", { environmentId, name });
+    this.#relays.set(key, found);
     return found;
+  }
+
+  /** Throws if this version does not know an action. */
+  openActions(relay: RelayNow): LiveAction[] {
+    const opened = this.#actions.get(relay) ?? openActions(relay.definition.actions);
+    this.#actions.set(relay, opened);
+    return opened;
   }
 }
 
 /** Finds the event and its relay, or returns why no action of it would run. */
 async function findReplayable(
   tx: Reader,
-  request: Pick<ReplayRequest, "environmentId" | "id">,
-  relays = new RelayCache(tx),
+  request: ReplayedKey,
+  cache: ReplayCache,
 ): Promise<{ event: ReplayedEvent; relay: RelayNow } | ReplayRefusal> {
   try {
-    const { event, relay } = await requireReplayable(tx, request, relays);
+    const { event, relay } = await requireReplayable(tx, request, cache);
     if (relay === null) return "relay_deleted";
     if (relay.definition.trigger.kind !== event.trigger) return "trigger_changed";
     return relay.definition.actions.every(({ type }) => findAction(type) !== null)
@@ -176,8 +179,9 @@ async function findReplayable(
 async function chooseMoved(
   tx: Reader,
   { event, relay }: { event: ReplayedEvent; relay: RelayNow },
+  cache: ReplayCache,
 ): Promise<Choice[]> {
-  const { steps } = await readSteps(tx, event.seq, relay);
+  const { steps } = await readSteps(tx, event.seq, relay, cache);
   return steps.flatMap((step, index) =>
     "doneFor" in step && step.doneFor !== undefined ? [{ index, work: choiceOf(step) }] : [],
   );
@@ -189,12 +193,13 @@ type Outline = [type: string, will: PlannedAction["will"]];
 /** Outlines a replay for a bulk plan: why the event would be left out, or what each action would do. */
 export async function outlineReplay(
   tx: Reader,
-  request: Pick<ReplayRequest, "environmentId" | "id">,
+  request: ReplayedKey,
+  cache: ReplayCache,
 ): Promise<{ relay: string; left: ReplayRefusal } | { relay: string; will: Outline[] }> {
-  const found = await findReplayable(tx, request);
+  const found = await findReplayable(tx, request, cache);
   if (typeof found === "string") return { relay: "", left: found };
   const { event, relay } = found;
-  const { steps, actions } = await readSteps(tx, event.seq, relay);
+  const { steps, actions } = await readSteps(tx, event.seq, relay, cache);
   const will = actions.map((live, at): Outline => [live.type, willDo(live, steps[at] as Step)]);
   if (event.state === "done" && !will.some(([, one]) => one === "other_person"))
     return { relay: "", left: "same_person" };
@@ -245,7 +250,7 @@ function auditOf({ event, relay, request, chosen }: Queued) {
     nowMs: request.nowMs,
     by: request.actor,
     action: "event.replayed" as const,
-    target: `event:${request.id}`,
+    target: `event:${eventIdOf(event)}`,
     before: { state: event.state },
     after: {
       state: "queued",
@@ -259,18 +264,13 @@ function auditOf({ event, relay, request, chosen }: Queued) {
 
 async function requireReplayable(
   tx: Reader,
-  { environmentId, id }: Pick<ReplayRequest, "environmentId" | "id">,
-  relays = new RelayCache(tx),
+  key: ReplayedKey,
+  cache = new ReplayCache(),
 ): Promise<{ event: ReplayedEvent; relay: RelayNow | null }> {
-  const seq = await findEventSeq(tx, environmentId, id);
-  const stored =
-    seq === null
-      ? null
-      : await tx.get<ReplayedTexts>(
-          `SELECT ${REPLAYED.columns}, ${RELAY_ID}, ${RELAY_NAME}, payload ->> '$.expunged' AS expunged FROM event WHERE seq = ?1`,
-          seq,
-        );
-  if (stored === null) throw refuseUnknownEvent(id);
+  const { environmentId } = key;
+  const seq = "seq" in key ? key.seq : await findEventSeq(tx, environmentId, key.id);
+  const stored = seq === null ? null : await tx.get<ReplayedTexts>(FIND_REPLAYED, seq);
+  if (stored === null) throw refuseUnknownEvent("id" in key ? key.id : String(key.seq));
   const event = REPLAYED.read(stored);
   if (!FINAL_STATES.has(event.state)) {
     throw new Refusal(
@@ -286,7 +286,7 @@ async function requireReplayable(
     );
   }
   // A relay that was deleted and created again under its name takes over the earlier events.
-  const relay = await relays.find(environmentId, event.relayName);
+  const relay = await cache.findRelay(tx, environmentId, event.relayName);
   if (relay !== null && event.unsigned && rejectsUnsigned(relay.definition)) {
     const todo = arrivesUnsigned(relay.definition.trigger)
       ? "set trigger.trustUnsignedEvents if you accept that, or do by hand what the event should have done."
@@ -303,18 +303,18 @@ async function readSteps(
   tx: Reader,
   eventSeq: number,
   relay: RelayNow,
+  cache = new ReplayCache(),
 ): Promise<{ steps: Step[]; actions: LiveAction[]; person: ReplayPerson | null }> {
-  const { definition } = relay;
   let actions: LiveAction[];
   try {
-    actions = openActions(definition.actions);
+    actions = cache.openActions(relay);
   } catch {
     throw new Refusal(
       "not_replayable",
       "The relay has an action that this version of the service does not know, so its events wait: save its definition again, or use the version that wrote it.",
     );
   }
-  const read = await readPriorWork(tx, eventSeq);
+  const read = await readPriorWork(tx, eventSeq, cache.lists);
   const person = read.works.size === 0 ? null : await findReplayPerson(tx, eventSeq, relay);
   const personId = person?.id ?? null;
   const prior = await adoptMergedWork(tx, relay.environmentId, read, personId);

@@ -2,13 +2,8 @@
 import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
 import { fields, readTime } from "../../base/schema.ts";
-import {
-  type BulkFilter,
-  bulkFilter,
-  bulkPlan,
-  countMatches,
-  planBulkReplay,
-} from "../../engine/event/bulk-choice.ts";
+import { type BulkFilter, bulkFilter, countMatches } from "../../engine/event/bulk-choice.ts";
+import { bulkPlan, planBulkReplay } from "../../engine/event/bulk-plan.ts";
 import {
   beginBulkReplay,
   bulkReplayView,

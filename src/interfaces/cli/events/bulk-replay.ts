@@ -3,7 +3,8 @@
 import { sleep, toIso } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
 import { plain } from "../../../base/text.ts";
-import { BULK_STATES, type BulkFilter, type BulkPlan } from "../../../engine/event/bulk-choice.ts";
+import { BULK_STATES, type BulkFilter } from "../../../engine/event/bulk-choice.ts";
+import type { BulkPlan } from "../../../engine/event/bulk-plan.ts";
 import {
   type BulkReplayView,
   DEFAULT_PER_SECOND,
@@ -86,13 +87,13 @@ const NONE_MATCHES =
   "No events match, so nothing is replayed. relay events list --state dead shows the dead events.";
 
 function writePlan(
-  { matched, planned, relays, actions, otherPerson, leftOut }: BulkPlan,
+  { matched, isMore, planned, relays, actions, otherPerson, leftOut }: BulkPlan,
   move: boolean,
 ): string {
-  if (matched === 0) return NONE_MATCHES;
+  if (matched === 0 && !isMore) return NONE_MATCHES;
   const scope = planned < matched ? `. The plan checked only the oldest ${say(planned)}` : "";
   return [
-    `${say(matched)} ${matched === 1 ? "event matches" : "events match"}${scope}.`,
+    `${isMore ? "At least " : ""}${say(matched)} ${matched === 1 ? "event matches" : "events match"}${scope}.`,
     ...relays.map(({ relay, events }) => `  ${plain(relay)}  ${say(events)}`),
     ...actions.map(({ type, will, events }) => `  ${type}  ${say(events)} ${WILL_WORDS[will]}`),
     ...sayOther(otherPerson, move),
@@ -192,7 +193,7 @@ export const replaysStart: Command = {
         return 0;
       }
       world.tell(writePlan(planned, move));
-      if (planned.matched === 0) return 0;
+      if (planned.matched === 0 && !planned.isMore) return 0;
       if (!(await world.confirm(`Replay ${planned.matched === 1 ? "this event" : "these events"}?`))) {
         const ask = world.interactive
           ? ""
