@@ -13,6 +13,12 @@ export function writeChangelog(unreleased: Release, releases: readonly Release[]
     .concat("\n");
 }
 
+/** Writes the notes of one release: its section of the page without the heading. */
+export function writeNotes(release: Release): string {
+  const [, ...parts] = writeRelease(release).split("\n\n");
+  return `${parts.join("\n\n")}\n`;
+}
+
 function writeRelease({ version, changes, codesAdded, codesRemoved }: Release): string {
   const groups = groupChanges(changes).flatMap((group) => {
     const rows = group.changes.map(({ subject, was, now }) => {

@@ -66,7 +66,7 @@ export function readReleaseTime(): Date {
 export function git(...words: string[]): string | null {
   try {
     const { success, stdout } = Bun.spawnSync(["git", ...words], { cwd: PROJECT, stderr: "ignore" });
-    return success ? stdout.toString().trim() : null;
+    return success ? stdout.toString().trimEnd() : null;
   } catch {
     return null;
   }

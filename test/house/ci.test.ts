@@ -1,4 +1,7 @@
-/** Checks that the parts of `.ci/run`, which the workflow calls, together run every folder of tests. */
+/**
+ * Checks that the parts of `.ci/run`, which the workflow calls, together run every folder of tests, and that the workflow of a release runs those
+ * tests first, with as few rights as it needs.
+ */
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,4 +23,63 @@ test("the parts run every folder of tests", () => {
     .filter((entry) => entry.isDirectory() && !["kit", "mutants", "soak"].includes(entry.name))
     .map((entry) => entry.name);
   expect(named.toSorted()).toEqual(folders.toSorted());
+});
+
+interface Job {
+  uses?: string;
+  needs?: string[];
+  permissions?: Record<string, string>;
+  steps?: { uses?: string; run?: string; with?: Record<string, unknown> }[];
+}
+
+interface Workflow {
+  on: Record<string, unknown>;
+  permissions: Record<string, string>;
+  jobs: Record<string, Job>;
+}
+
+function readWorkflow(name: string): Workflow {
+  return Bun.YAML.parse(readFileSync(join(PROJECT_ROOT, ".github/workflows", name), "utf8")) as Workflow;
+}
+
+const ci = readWorkflow("ci.yml");
+const release = readWorkflow("release.yml");
+const steps = Object.values(release.jobs).flatMap((job) => job.steps ?? []);
+
+test("a tag starts the release, which publishes after the same tests and the check of the release", () => {
+  expect(release.on).toEqual({ push: { tags: ["v*"] } });
+  expect(release.jobs["tests"]?.uses).toBe("./.github/workflows/ci.yml");
+  expect(ci.on).toHaveProperty("workflow_call");
+  expect(release.jobs["release"]?.needs).toEqual(["agree", "tests"]);
+  expect(release.jobs["agree"]?.steps?.at(-1)?.run).toBe("npm run release -- --check");
+});
+
+test("only the job that publishes may write", () => {
+  expect([ci.permissions, release.permissions]).toEqual([{ contents: "read" }, { contents: "read" }]);
+  const extra = Object.entries(release.jobs).filter(([, { permissions }]) => permissions !== undefined);
+  expect(extra.map(([name]) => name)).toEqual(["release"]);
+});
+
+test("both workflows use the same version of an action", () => {
+  const used = [ci, release].flatMap(({ jobs }) => Object.values(jobs).flatMap((job) => (job.steps ?? []).flatMap(({ uses }) => uses ?? [])));
+  const names = new Set(used.map((one) => one.split("@")[0]));
+  expect(used.filter((one) => !/^actions\/[a-z-]+@v\d+$/.test(one))).toEqual([]);
+  expect(new Set(used).size).toBe(names.size);
+});
+
+test("the release signs, drafts and publishes what the dry run wrote, in this order", () => {
+  const texts = (release.jobs["release"]?.steps ?? []).map(
+    ({ uses, run, with: inputs }) => `${uses ?? ""} ${run ?? ""} ${JSON.stringify(inputs ?? {})}`,
+  );
+  const order = ["actions/checkout", "--dry-run --no-tests", "dist/release/checksums.txt", "dist/release/* --clobber", "npm publish"];
+  expect(order.map((word) => texts.findIndex((text) => text.includes(word)))).toEqual([0, 2, 3, 4, 5]);
+  expect(texts.at(-1)).toContain("dist/npm/@relay-service/* dist/npm/relay-service;");
+});
+
+test("a shell reads each script of the release", () => {
+  for (const { run } of steps) {
+    if (run === undefined) continue;
+    const { success, stderr } = Bun.spawnSync(["sh", "-n"], { stdin: new TextEncoder().encode(run) });
+    expect([success, stderr.toString()]).toEqual([true, ""]);
+  }
 });
