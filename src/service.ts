@@ -29,6 +29,7 @@ import { Runner } from "./engine/runner/runner.ts";
 import { warmUpSending } from "./engine/runner/sending.ts";
 import { notifySchedules } from "./engine/schedule/next-tick-notice.ts";
 import { Scheduler } from "./engine/schedule/schedule.ts";
+import type { Telemetry, TelemetryDeps } from "./engine/telemetry/telemetry.ts";
 import { runCases, warnOfCases } from "./insight/simulate/case-run.ts";
 import { caseDeps } from "./interfaces/api/case.ts";
 import { ROUTES } from "./interfaces/api/route-list.ts";
@@ -139,6 +140,11 @@ export async function startService(config: ServiceConfig, ports: ServicePorts = 
   return { ...service, [Symbol.asyncDispose]: stopAll };
 }
 
+async function loadTelemetry(deps: TelemetryDeps): Promise<Telemetry> {
+  const { Telemetry } = await import("./engine/telemetry/telemetry.ts");
+  return new Telemetry(deps);
+}
+
 const stop = (part: { stop(): Promise<void> | void }) => part.stop();
 
 /** Tries to start once. `early` holds the port until the service listens on it. The parts of `started` stop in reverse order. */
@@ -193,6 +199,14 @@ async function startOnce(
   const looks = (): boolean => leases.holds(ALL_ENVIRONMENTS);
   const silence = new SilenceCheck({ store, clock, relays, log, health, looks });
 
+  // The export of traces and metrics, whose code is loaded only if a collector is named.
+  const telemetry =
+    config.telemetry === null
+      ? null
+      : await loadTelemetry({ ...config, config: config.telemetry, log, store, metrics });
+  if (telemetry !== null) started.adopt(telemetry, stop);
+  const tracing = telemetry?.tracing ?? null;
+
   // The runner and the sources of events.
   const runnerDeps = {
     leases,
@@ -201,8 +215,12 @@ async function startOnce(
     log,
     concurrency: config.concurrency,
     limits,
-    ports: { caller: ports.caller ?? caller, mailer },
-    watchers: [metrics, health],
+    ports: {
+      caller: ports.caller ?? caller,
+      mailer,
+      ...(tracing === null ? {} : { traceparentOf: tracing.traceparentOf }),
+    },
+    watchers: [metrics, health, ...(tracing === null ? [] : [tracing])],
     printRun: print,
     notifier,
   };
@@ -221,6 +239,7 @@ async function startOnce(
     notifier,
     health,
     metrics,
+    ...(tracing === null ? {} : { traceRequest: tracing.recordRequest }),
   };
   const receiver = new Receiver({ ...receiverDeps, runner });
 
@@ -293,6 +312,7 @@ async function startOnce(
     writeRecentRequests: () => receiver.writeRecentRequests(),
     relays,
     metrics,
+    telemetry,
     liveChanges: new LiveChanges({ store, clock }),
     signinCap: new SigninCap(clock, places),
     approvals: new ApprovalTracker(clock, places),
@@ -356,6 +376,7 @@ async function startOnce(
   // If this fails, the first search for a deduplication key loads the keys.
   void store.warm().catch(() => undefined);
   await runner.start();
+  telemetry?.start();
   await scheduler.start();
   problems.check();
   await leases.start(originOf(farHost(config.host), port));

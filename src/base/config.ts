@@ -3,6 +3,23 @@ import type { Clock } from "./clock.ts";
 import type { DatabaseUrl } from "./database-url.ts";
 import type { RaisableLimits } from "./limit.ts";
 
+/** The export of traces and metrics by OTLP over HTTP. */
+export interface TelemetryConfig {
+  /** The http or https base URL of the collector, without a trailing slash. `/v1/traces` and `/v1/metrics` follow it. */
+  endpoint: string;
+  /** Headers of each export. They may be secret. */
+  headers: Readonly<Record<string, string>>;
+  protocol: "http/protobuf" | "http/json";
+  /** The time that an export may take. */
+  exportWithinMs: number;
+  /** The attributes of this service in each export, such as `service.name`. */
+  resource: Readonly<Record<string, string>>;
+  /** The part of traces to export, from 0 to 1; null if traces are off. */
+  traceRatio: number | null;
+  /** The time between exports of the metrics; null if they are off. */
+  metricsEveryMs: number | null;
+}
+
 export interface ServiceConfig {
   /** `local`: one app, one environment `local`, files watched, http to localhost allowed. `server`: `relay serve`. */
   mode: "local" | "server";
@@ -33,6 +50,8 @@ export interface ServiceConfig {
   backup: { everyMs: number; keep: number } | null;
   /** 32 bytes in hex or base64. Null for `master.key` in the data directory, which is created if it is missing. */
   masterKey: string | null;
+  /** Null: no telemetry is exported, and none of its code is loaded. */
+  telemetry: TelemetryConfig | null;
   clock: Clock;
 }
 

@@ -7,9 +7,10 @@ import { systemClock } from "../base/clock.ts";
 import { Metrics } from "../engine/metrics/metrics.ts";
 import { ROUTES } from "../interfaces/api/route-list.ts";
 import { COMMANDS } from "../interfaces/cli/registry.ts";
+import { OTEL_VARIABLES } from "../interfaces/cli/server/otel-variable.ts";
 import { listApiPages, listRoutes } from "../interfaces/docs/api-page.ts";
 import { writeCatalogFields } from "../interfaces/docs/catalog-part.ts";
-import { writeCommands, writeVariables } from "../interfaces/docs/command-part.ts";
+import { writeCommands, writeOwnVariables, writeVariables } from "../interfaces/docs/command-part.ts";
 import {
   writeActions,
   writeDefinitionFields,
@@ -56,6 +57,7 @@ const FILLS: Readonly<Record<string, () => string>> = {
   kits: listKits,
   commands: () => writeCommands(COMMANDS),
   variables: () => writeVariables(COMMANDS),
+  "otel-variables": () => writeOwnVariables(OTEL_VARIABLES),
   routes: () => listRoutes(ROUTES),
   permissions: writePermissions,
   settings: writeSettings,

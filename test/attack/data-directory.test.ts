@@ -213,6 +213,7 @@ describe("a start with a database that contains nothing", () => {
         baseUrl: null,
         backupEveryMs: null,
         quick: false,
+        readMetrics: async () => null,
         clock: systemClock,
       });
       expect(found.map(({ state, message }) => [state, message.slice(0, said.length)])).toEqual([["fail", said]]);

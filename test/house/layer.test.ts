@@ -17,7 +17,7 @@ const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   operator: [["sync", "backup"], ["doctor"]],
   engine: [
     ["event", "health", "metrics"],
-    ["receiver", "schedule", "change-capture", "runner", "maintenance"],
+    ["receiver", "schedule", "change-capture", "runner", "maintenance", "telemetry"],
   ],
   insight: [["simulate", "overview", "timeline"]],
   interfaces: [["docs"], ["http"], ["api"], ["cli"]],

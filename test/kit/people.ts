@@ -90,7 +90,7 @@ function makeRun(environmentId: number, nowMs: number, person: PersonRow | null,
   const definition = { name: relay, trigger, actions: [] };
   return makeActionRun({
     relay: { id: `rly_${relay}`, name: relay, environmentId, appId: "app_test", local, signingSecret: null, definition },
-    event: { id: event, seq: arrival, createdAt: nowMs, trigger: "receiver", truncated: false, form: false },
+    event: { id: event, seq: arrival, createdAt: nowMs, runs: 1, trigger: "receiver", truncated: false, form: false },
     payload,
     person,
     results: [],

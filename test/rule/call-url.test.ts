@@ -24,6 +24,7 @@ function makeRun(more: Partial<ActionRun> = {}): ActionRun {
       id: "evt_0199b7a1f3c07d3e8a5b6c7d8e9f0a1b",
       arrival: 1,
       arrivedAtMs: 1_767_603_600_000,
+      run: 1,
       trigger: "receiver",
       payload: parseJson(
         '{"event":{"id":12345678901234567890,"type":"order.paid","total":42.5,"note":"Grüße 👋\\n\\"quoted\\""},"mapped":{"event_id":12345678901234567890,"event_type":"order.paid","person_email":"ada@example.com"}}',

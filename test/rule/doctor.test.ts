@@ -44,6 +44,7 @@ function look(dataDir: string, more: Partial<DoctorTarget> = {}): Promise<Findin
     baseUrl: "https://relay.example.com",
     backupEveryMs: null,
     quick: false,
+    readMetrics: async () => null,
     clock,
     ...more,
   });
@@ -95,6 +96,7 @@ describe("the doctor", () => {
       "customers ok",
       "backup copies ok",
       "backups ok",
+      "telemetry ok",
     ]);
   });
 
@@ -490,3 +492,42 @@ async function addLate(dataDir: string, event: { state: string; atMs: number }):
   await store.close();
   return undefined;
 }
+
+describe("the export of telemetry", () => {
+  const series = (up: Record<string, number>, dropped: number): string =>
+    [
+      ...Object.entries(up).map(([signal, value]) => `relay_otlp_up{signal="${signal}"} ${value}`),
+      `relay_otlp_spans_total{outcome="dropped"} ${dropped}`,
+    ].join("\n");
+  const rows: { rule: string; metrics: string | null; state: string; message: string }[] = [
+    { rule: "no server", metrics: null, state: "ok", message: "No server runs here, so nothing is exported." },
+    {
+      rule: "nothing exported",
+      metrics: series({}, 0),
+      state: "ok",
+      message: "The server exported nothing yet, or OTEL_EXPORTER_OTLP_ENDPOINT is not set.",
+    },
+    {
+      rule: "both signals exported",
+      metrics: series({ traces: 1, metrics: 1 }, 0),
+      state: "ok",
+      message: "The last export of traces and metrics succeeded.",
+    },
+    {
+      rule: "an export failed",
+      metrics: series({ traces: 0, metrics: 1 }, 512),
+      state: "warn",
+      message: "The last export of traces failed. 512 spans of traces were dropped since the start.",
+    },
+    {
+      rule: "a span was dropped before",
+      metrics: series({ traces: 1 }, 1),
+      state: "warn",
+      message: "The exports succeed. 1 span of traces was dropped since the start.",
+    },
+  ];
+  test.each(rows)("$rule", async ({ metrics, state, message }) => {
+    const found = (await look(await newDirectory(0), { readMetrics: async () => metrics })).find(({ check }) => check === "telemetry");
+    expect([found?.state, found?.message]).toEqual([state, message]);
+  });
+});

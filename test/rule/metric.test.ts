@@ -76,7 +76,7 @@ describe("the text", () => {
     const { metrics, write } = newMetrics();
     metrics.recordRun({ trigger: "schedule", outcome: "failed", waitedMs: null, tookMs: 5 });
     const labels = new Set([...(await write()).matchAll(/[{,]([a-z_]+)="/g)].map(([, label]) => label));
-    expect([...labels].sort()).toEqual(["le", "outcome", "state", "stream", "trigger", "version"]);
+    expect([...labels].sort()).toEqual(["le", "outcome", "signal", "state", "stream", "trigger", "version"]);
   });
 });
 

@@ -35,7 +35,16 @@ const DIFFERENCES = [
 ] as const;
 
 function patient(dataDir: string, database: DatabaseUrl | null) {
-  return { dataDir, database, masterKey: null, baseUrl: "https://relay.example.com", backupEveryMs: null, quick: false, clock };
+  return {
+    dataDir,
+    database,
+    masterKey: null,
+    baseUrl: "https://relay.example.com",
+    backupEveryMs: null,
+    quick: false,
+    readMetrics: async () => null,
+    clock,
+  };
 }
 
 async function tablesFinding(dataDir: string, database: DatabaseUrl | null): Promise<{ state: string; message: string }> {

@@ -142,6 +142,7 @@ export async function useEverything(old: OldDatabase): Promise<void> {
     baseUrl: config.baseUrl,
     backupEveryMs: null,
     quick: false,
+    readMetrics: async () => null,
     clock,
   });
   // The tests' PostgreSQL runs without fsync.

@@ -4,6 +4,7 @@ import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { Notice, NotYet } from "../component/notice.ts";
+import { Ago } from "../component/time.ts";
 import { NodeList } from "./node-list.ts";
 
 export function ServerFacts(): View {
@@ -32,10 +33,31 @@ export function ServerFacts(): View {
         html`<${Fact} name="Database" value=${server.database} change="--database or RELAY_DATABASE">
         PostgreSQL, which other nodes can use too.<//>`
       }
+      <${Fact} name="Telemetry" value=${server.telemetry?.endpoint ?? ""} change="OTEL_EXPORTER_OTLP_ENDPOINT">
+        Traces and metrics for an OpenTelemetry collector. ${server.telemetry !== null && html`<${LastExports} telemetry=${server.telemetry} />`}<//>
       <${Fact} name="Version" value=${server.version} change="">
         <a href="/changes.txt" target="_blank" rel="noreferrer">Release notes</a><//>
     </dl></div>
     <${NodeList} />`;
+}
+
+/** The last export of each signal, with its failure. */
+function LastExports({ telemetry }: { telemetry: NonNullable<ServerView["telemetry"]> }): View {
+  const { traces, metrics } = telemetry;
+  return html`<${LastExport} name="Traces" state=${traces} /> <${LastExport} name="Metrics" state=${metrics} />`;
+}
+
+function LastExport({
+  name,
+  state,
+}: {
+  name: string;
+  state: NonNullable<ServerView["telemetry"]>["traces"];
+}): View {
+  if (state === null) return html`${name}: off.`;
+  const { exportedAt, failure } = state;
+  return html`${name}: ${exportedAt === null ? "no export succeeded yet." : html`last exported <${Ago} at=${exportedAt} />.`}
+    ${failure !== null && html` <strong>The last export failed.</strong> ${failure}`}`;
 }
 
 function Fact({

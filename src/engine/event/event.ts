@@ -108,6 +108,7 @@ const EVENT_TO_RUN = EVENT.pick(
   "personId",
   "unsigned",
   "createdAt",
+  "source",
 );
 /** `warnings` and `chosen` are unparsed JSON, so that invalid JSON fails only its own event and not the batch. */
 export type EventToRun = RowOf<typeof EVENT_TO_RUN> & {

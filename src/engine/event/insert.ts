@@ -175,7 +175,18 @@ function changeOf(result: AttemptResult): SqlNames {
 
 /** Returns the event as a run would read it from its row; null if no dispatcher takes it. */
 function makeBuffered(
-  { relayId, environmentId, trigger, payload, unsigned, form, mapVersion, nowMs, dispatch }: EventDraft,
+  {
+    relayId,
+    environmentId,
+    trigger,
+    payload,
+    unsigned,
+    form,
+    mapVersion,
+    nowMs,
+    dispatch,
+    source,
+  }: EventDraft,
   made: Pick<EventToRun, "seq" | "id" | "warnings">,
 ): BufferedEvent | null {
   if (dispatch == null) return null;
@@ -198,6 +209,7 @@ function makeBuffered(
     reason: null,
     personId: null,
     chosen: null,
+    source: source ?? null,
   };
   return { relayId, event, payload: dispatch.payload };
 }

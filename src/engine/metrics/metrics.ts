@@ -46,6 +46,19 @@ interface Pool {
   waitingReads: number;
 }
 
+/** A metric with its values. A histogram has one for each bucket (`le`), and those named `…_sum` and `…_count`. */
+export interface MetricSample {
+  name: string;
+  help: string;
+  /** `counter`, `gauge` or `histogram`. */
+  kind: string;
+  values: readonly {
+    value: number;
+    metricName?: string;
+    labels: Readonly<Record<string, string | number | undefined>>;
+  }[];
+}
+
 interface MetricDeps {
   dataDir: string;
   clock: Clock;
@@ -166,6 +179,24 @@ export class Metrics {
     labelNames: ["node"],
     registers: this.#registers,
   });
+  readonly #spans = new Counter({
+    name: "relay_otlp_spans_total",
+    help: "Spans of traces that a collector took (exported), or that were lost (dropped), because it was too slow or refused them.",
+    labelNames: ["outcome"],
+    registers: this.#registers,
+  });
+  readonly #exports = new Counter({
+    name: "relay_otlp_exports_total",
+    help: "Exports by OTLP, by signal (traces, metrics) and outcome (ok, failed).",
+    labelNames: ["signal", "outcome"],
+    registers: this.#registers,
+  });
+  readonly #otlpUp = new Gauge({
+    name: "relay_otlp_up",
+    help: "1 if the last export of the signal succeeded, else 0. It is missing before the first export.",
+    labelNames: ["signal"],
+    registers: this.#registers,
+  });
   readonly #lagLoop: Loop;
   #held: () => Held | null = () => null;
   #pool: () => Pool | null = () => null;
@@ -187,6 +218,10 @@ export class Metrics {
     for (const outcome of ["accepted", "duplicate", "ignored"]) this.#calls.inc({ outcome }, 0);
     for (const trigger of ["receiver", "schedule", "data_change"]) {
       for (const outcome of ["ok", "failed", "not_run"]) this.#runs.inc({ trigger, outcome }, 0);
+    }
+    for (const outcome of ["exported", "dropped"]) this.#spans.inc({ outcome }, 0);
+    for (const signal of ["traces", "metrics"]) {
+      for (const outcome of ["ok", "failed"]) this.#exports.inc({ signal, outcome }, 0);
     }
     this.#lagLoop = this.#watchEventLoop();
   }
@@ -238,6 +273,24 @@ export class Metrics {
     if (made) this.#lastBackup.set(this.#deps.clock.now() / 1_000);
   }
 
+  /** Counts spans that a collector took, or that were lost. */
+  recordSpans(outcome: "exported" | "dropped", spans: number): void {
+    this.#spans.inc({ outcome }, spans);
+  }
+
+  /** Counts an export by OTLP. */
+  recordExport(signal: "traces" | "metrics", isOk: boolean): void {
+    this.#exports.inc({ signal, outcome: isOk ? "ok" : "failed" });
+    this.#otlpUp.set({ signal }, isOk ? 1 : 0);
+  }
+
+  /** Reads all metrics with their values. Never rejects: without the database, its numbers are missing, as in the text. */
+  async read(store: Store): Promise<MetricSample[]> {
+    await this.#refresh(store);
+    const samples = await this.#registry.getMetricsAsJSON();
+    return samples.map(({ name, help, type, values }) => ({ name, help, kind: String(type), values }));
+  }
+
   /** Writes all metrics as text. Never rejects: where the database cannot be read, `relay_store_up` is 0 and its numbers are missing. */
   write(store: Store): Promise<string> {
     const atMs = this.#deps.clock.monotonicMs();
@@ -267,6 +320,12 @@ export class Metrics {
   }
 
   async #collect(store: Store): Promise<string> {
+    await this.#refresh(store);
+    return await this.#registry.metrics();
+  }
+
+  /** Reads the numbers that nothing counts as they change. */
+  async #refresh(store: Store): Promise<void> {
     await Promise.all([this.#readStore(store), this.#readDisk()]);
     for (const [outcome, calls] of this.#called) this.#calls.inc({ outcome }, calls);
     this.#called.clear();
@@ -277,7 +336,6 @@ export class Metrics {
     this.#memory.set(process.memoryUsage.rss());
     const { user, system } = process.cpuUsage();
     setCounter(this.#processor, (user + system) / 1_000_000);
-    return await this.#registry.metrics();
   }
 
   #setLeases(): void {

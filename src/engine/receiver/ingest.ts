@@ -60,6 +60,14 @@ export interface VerifiedRequest {
   isTest: boolean;
 }
 
+/** Receives each verified request that became an event, once for each event. Times are wall times. */
+export type TraceRequest = (request: {
+  relay: LiveRelay;
+  eventId: string;
+  startedAtMs: number;
+  endedAtMs: number;
+}) => void;
+
 interface IngestionDeps {
   store: Store;
   runner: EventRunner;
@@ -70,6 +78,8 @@ interface IngestionDeps {
   health: Health;
   /** Counts the request as an unverified one of the address. Returns the refusal for the caller. */
   refuseUnverified(source: string, refusal: Refusal): Promise<Refusal>;
+  /** Absent: traces are off. */
+  traceRequest?: TraceRequest;
 }
 
 export class Ingestion {
@@ -168,6 +178,8 @@ export class Ingestion {
       if (duplicate || taker === undefined) continue;
       if (!isTest) health.recordEvent(taker);
       if (taker.waiting) requestLog.recordWaiting(taker, id);
+      const { traceRequest, clock } = this.#deps;
+      traceRequest?.({ relay: taker, eventId: id, startedAtMs: call.nowMs, endedAtMs: clock.now() });
     }
     if (followers.length > 0)
       this.#countPassed(readings, (one) => stored[matched.indexOf(one)]?.duplicate, nowMs);

@@ -17,7 +17,7 @@ import { type Store, StoreUnavailable } from "../../store/port.ts";
 import { updateRejected } from "../event/rejected-arrival.ts";
 import type { Health } from "../health/health.ts";
 import type { EventRunner } from "./event-storage.ts";
-import { Ingestion, type ReceiverAnswer, type VerifiedRequest } from "./ingest.ts";
+import { Ingestion, type ReceiverAnswer, type TraceRequest, type VerifiedRequest } from "./ingest.ts";
 import { readLostEvent } from "./lost-event.ts";
 import {
   explainToCaller,
@@ -82,6 +82,8 @@ interface ReceiverDeps {
   runner: EventRunner;
   /** Counts each request by its outcome: `accepted`, `duplicate`, `ignored`, or the code of a refusal. */
   metrics: { recordRequest(outcome: string): void };
+  /** Absent: traces are off. */
+  traceRequest?: TraceRequest;
 }
 
 export class Receiver {

@@ -208,7 +208,7 @@ interface RunContext {
     LiveRelay,
     "id" | "name" | "environmentId" | "appId" | "local" | "signingSecret" | "definition"
   >;
-  event: Pick<EventToRun, "id" | "seq" | "createdAt" | "trigger" | "truncated" | "form">;
+  event: Pick<EventToRun, "id" | "seq" | "createdAt" | "runs" | "trigger" | "truncated" | "form">;
   /** The payload, with `mapped` by the current map. */
   payload: JsonObject;
   person: ActionPerson | null;
@@ -240,6 +240,7 @@ export function makeActionRun({ relay, event, payload, person, ...context }: Run
       id: event.id,
       arrival: event.seq,
       arrivedAtMs: event.createdAt,
+      run: event.runs,
       trigger: event.trigger,
       payload,
       truncated,

@@ -7,6 +7,7 @@ import type { EventTrigger } from "../event/event.ts";
 import type { AttemptResult } from "../event/run.ts";
 
 export interface RunReport {
+  result: AttemptResult;
   /** `RELAY · <name> · <trigger> · <n> actions · ok|failed` */
   line: string;
   /** The relay; null if it was deleted. */
@@ -31,6 +32,7 @@ type Place = Pick<LiveRelay, "appId" | "environmentName">;
 export function makeRunReport(result: AttemptResult, place: Place | null = result.relay): RunReport {
   const { event, relay, outcome, state, results, startedAtMs, finishedAtMs } = result;
   return {
+    result,
     line: formatLine(result),
     relay,
     trigger: event.trigger,

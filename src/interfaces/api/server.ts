@@ -47,6 +47,13 @@ const limitView = Type.Object({
   hit: Type.String(),
 });
 
+const exportView = Type.Object({
+  /** The time of the last export that the collector took. */
+  exportedAt: timeOrNull,
+  /** The cause of the last failure; null if the last export succeeded, or there was none. */
+  failure: orNull(Type.String()),
+});
+
 const serverView = Type.Object({
   version: Type.String(),
   mode: oneOf(["local", "server"]),
@@ -60,11 +67,32 @@ const serverView = Type.Object({
   dataDir: Type.String(),
   /** The PostgreSQL URL with its password masked; null for relay.db in the data directory. */
   database: orNull(Type.String()),
+  /** The export of traces and metrics by OTLP; null if it is off. */
+  telemetry: orNull(
+    Type.Object({
+      endpoint: Type.String(),
+      /** The part of traces that is exported, from 0 to 1; null if traces are off. */
+      traceRatio: orNull(Type.Number()),
+      /** The last exports of each signal; null for a signal that is off. */
+      traces: orNull(exportView),
+      metrics: orNull(exportView),
+    }),
+  ),
   limits: Type.Array(limitView),
 });
 export type ServerView = Static<typeof serverView>;
 
-function viewServer({ config, baseUrl }: HttpDeps): ServerView {
+function viewTelemetry({ config, telemetry }: HttpDeps): ServerView["telemetry"] {
+  if (config.telemetry === null || telemetry === null) return null;
+  const { endpoint, traceRatio } = config.telemetry;
+  const { traces, metrics } = telemetry.state;
+  const view = (state: typeof traces) =>
+    state && { exportedAt: toIsoOrNull(state.exportedAtMs), failure: state.failure };
+  return { endpoint, traceRatio, traces: view(traces), metrics: view(metrics) };
+}
+
+function viewServer(deps: HttpDeps): ServerView {
+  const { config, baseUrl } = deps;
   const { mode, host, trustedProxies, allowPrivate, concurrency, dataDir, database } = config;
   const names = Object.keys(DEFAULT_LIMITS) as (keyof RaisableLimits)[];
   return {
@@ -78,6 +106,7 @@ function viewServer({ config, baseUrl }: HttpDeps): ServerView {
     concurrency,
     dataDir,
     database: database === null ? null : String(database),
+    telemetry: viewTelemetry(deps),
     limits: names.map((name) => ({
       name,
       value: config.limits[name],

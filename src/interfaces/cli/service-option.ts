@@ -139,7 +139,7 @@ export const SERVER_OPTIONS: readonly Option[] = [
   },
 ];
 
-/** Builds the configuration of a service in this mode. Throws UsageError. */
+/** Builds the configuration of a service in this mode, without telemetry, which only a running service exports. Throws UsageError. */
 export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, world: World): ServiceConfig {
   return {
     mode,
@@ -157,6 +157,7 @@ export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, wor
     docsUrl: readOrigin("docs-url", input.text("docs-url")),
     backup: mode === "local" ? null : readBackup(input),
     masterKey: world.env.RELAY_MASTER_KEY || null,
+    telemetry: null,
     clock: world.clock,
   };
 }

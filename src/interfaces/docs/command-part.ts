@@ -20,6 +20,14 @@ interface DocumentedOption {
   help: string;
 }
 
+/** Documents variables that have no flag. */
+export function writeOwnVariables(
+  variables: readonly { name: string; otherwise: string; help: string }[],
+): string {
+  const rows = variables.map(({ name, otherwise, help }) => [`\`${name}\``, otherwise, `${help}.`]);
+  return writeTable(["variable", "default", "meaning"], rows);
+}
+
 /** An option of at least this many commands is documented once for all of them. */
 const MANY = 8;
 

@@ -7,6 +7,7 @@ import type { Metrics } from "../../engine/metrics/metrics.ts";
 import type { Receiver } from "../../engine/receiver/receive.ts";
 import type { RequestCaptures } from "../../engine/receiver/request-capture.ts";
 import type { Scheduler } from "../../engine/schedule/schedule.ts";
+import type { Telemetry } from "../../engine/telemetry/telemetry.ts";
 import type { BackupCopies } from "../../operator/backup/backup-copies.ts";
 import type { ManualBackup } from "../../operator/backup/manual-backup.ts";
 import type { ApprovalTracker } from "../../operator/sync/approval-tracker.ts";
@@ -58,6 +59,8 @@ export interface HttpDeps {
   /** Resolves DNS names to verify a sender domain. */
   resolveTxt: TxtResolver;
   metrics: Metrics;
+  /** The export of traces and metrics; null if it is off. */
+  telemetry: Pick<Telemetry, "state"> | null;
   /** Notifies followers of changes. */
   liveChanges: LiveChanges;
   /** The folder whose files local development updates when it saves; null on a server. */

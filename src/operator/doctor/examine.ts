@@ -43,6 +43,7 @@ import {
   isLocal,
 } from "./setup-check.ts";
 import { checkTables } from "./table-check.ts";
+import { checkTelemetry } from "./telemetry-check.ts";
 
 type RowCheck = (tx: Reader, target: DoctorTarget) => Promise<Finding>;
 
@@ -77,7 +78,12 @@ export async function examine(target: DoctorTarget): Promise<Finding[]> {
   const outside = [checkRights(target), checkDisk(target), checkLog(target)];
   const { findings, local, storedEveryMs } = await checkDatabaseFile(target);
   const backupEveryMs = target.backupEveryMs ?? storedEveryMs;
-  return [...outside, ...findings, checkBackups({ ...target, backupEveryMs }, local)];
+  return [
+    ...outside,
+    ...findings,
+    checkBackups({ ...target, backupEveryMs }, local),
+    await checkTelemetry(target),
+  ];
 }
 
 /** Checks PostgreSQL: without the checks of a database file, and with those of the server's setup. */
@@ -87,7 +93,7 @@ async function examineShared(database: DatabaseUrl, target: DoctorTarget): Promi
   if (reader === null) return [...outside, ...findings];
   await using tx = reader;
   for (const check of ROW_CHECKS) findings.push(await check(tx, target));
-  return [...outside, ...findings, pass("backups", sayHowElse(database))];
+  return [...outside, ...findings, pass("backups", sayHowElse(database)), await checkTelemetry(target)];
 }
 
 interface CheckedDatabase {

@@ -28,6 +28,8 @@ export interface DoctorTarget {
   backupEveryMs: number | null;
   /** True if checks that take long on a large database are skipped. */
   quick: boolean;
+  /** Returns the metrics of the server that runs on the data directory, as Prometheus' text; null if none answers. */
+  readMetrics(): Promise<string | null>;
   clock: Clock;
 }
 

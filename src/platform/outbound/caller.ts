@@ -18,6 +18,8 @@ export interface CallRequest extends UnsignedNotice {
   url: string;
   /** Local development: http to localhost is allowed. */
   local: boolean;
+  /** The W3C `traceparent` header. No signature covers it. Absent: traces are off. */
+  traceparent?: string;
 }
 
 /** The request as sent. A stored one has no signature value, because a reader could replay the request with it. */
@@ -91,7 +93,7 @@ interface Call {
 
 /** Returns the request that a call would send at `nowMs`, with its signatures. */
 export function previewRequest(url: URL, notice: UnsignedNotice, nowMs: number): SentRequest {
-  return formatRequest(url, notice.body, makeSignatureHeaders(notice, nowMs));
+  return formatRequest(url, { body: notice.body, signatures: makeSignatureHeaders(notice, nowMs) });
 }
 
 /** Creates the caller. Throws for a malformed range in `allowPrivate`. */
@@ -148,6 +150,7 @@ export function createCaller(options: CallerOptions): PooledCaller {
       path: target.url.pathname + target.url.search,
       body: request.body,
       signatures: makeSignatureHeaders(request, clock.now()),
+      ...(request.traceparent === undefined ? {} : { traceparent: request.traceparent }),
     };
     const posted = await connection.post(notice, {
       onSent: () => {
@@ -245,12 +248,12 @@ function answered({ status, headers, body }: CallResponse): CallOutcome {
   return { kind: "answered", ok: status >= 200 && status < 300, status, headers, body };
 }
 
-function sentRequest(url: URL, { body, signatures }: Pick<Notice, "body" | "signatures">): SentRequest {
-  return formatRequest(url, body, hideSignatures(signatures));
+function sentRequest(url: URL, notice: Omit<Notice, "path">): SentRequest {
+  return formatRequest(url, { ...notice, signatures: hideSignatures(notice.signatures) });
 }
 
-function formatRequest(url: URL, body: string, signatures: Notice["signatures"]): SentRequest {
-  const headers = { ...headersOf(signatures), "content-length": String(Buffer.byteLength(body)) };
+function formatRequest(url: URL, notice: Omit<Notice, "path">): SentRequest {
+  const headers = { ...headersOf(notice), "content-length": String(Buffer.byteLength(notice.body)) };
   return { method: "POST", url: url.origin + url.pathname + url.search, headers };
 }
 

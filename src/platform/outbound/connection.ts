@@ -23,6 +23,8 @@ export interface Notice {
   body: string;
   /** The headers that sign it. */
   signatures: Readonly<Record<string, string>>;
+  /** The header of a trace, which is not signed. */
+  traceparent?: string;
 }
 
 /** Callbacks during a post. */
@@ -34,12 +36,16 @@ interface PostCallbacks {
 }
 
 /** Returns the headers of a notice, without length and host. */
-export function headersOf(signatures: Notice["signatures"]): Readonly<Record<string, string>> {
+export function headersOf({
+  signatures,
+  traceparent,
+}: Omit<Notice, "path" | "body">): Readonly<Record<string, string>> {
   return {
     "content-type": "application/json",
     "user-agent": "Service-Relays/1",
     "accept-encoding": "identity",
     ...signatures,
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
 }
 
@@ -115,7 +121,7 @@ export class Connection {
   }
 
   /** Posts once. A response that is read to its end leaves the connection open if the server does too; any other closes it. */
-  post({ path, body, signatures }: Notice, { onSent, onAnswer }: PostCallbacks): Promise<Posted> {
+  post(notice: Notice, { onSent, onAnswer }: PostCallbacks): Promise<Posted> {
     return new Promise((resolve) => {
       let reached: PostProgress = "nothing";
       let answer: CallResponse | null = null;
@@ -135,7 +141,7 @@ export class Connection {
       };
       this.#interim.await(passOver);
       this.#client.dispatch(
-        { method: "POST", path, headers: headersOf(signatures), body },
+        { method: "POST", path: notice.path, headers: headersOf(notice), body: notice.body },
         {
           onRequestStart() {
             reached = "sent";

@@ -72,7 +72,13 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
   },
 
   send(plan, run, ports) {
-    return ports.caller.call({ ...plan, local: run.local });
+    // Each result before this one is of one earlier action.
+    const traceparent = ports.traceparentOf?.(run.event.id, run.event.run, run.results.length);
+    return ports.caller.call({
+      ...plan,
+      local: run.local,
+      ...(traceparent === undefined ? {} : { traceparent }),
+    });
   },
 
   preview({ url, ...signed }, { local, nowMs }) {

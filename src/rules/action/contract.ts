@@ -90,6 +90,8 @@ export interface ActionRun {
     arrival: number;
     /** Milliseconds since the epoch. */
     arrivedAtMs: number;
+    /** The number of this run among all runs of the event. */
+    run: number;
     trigger: "receiver" | "schedule" | "data_change";
     payload: JsonObject;
     truncated: boolean;
@@ -120,6 +122,8 @@ export interface ActionRun {
 export interface ActionPorts {
   caller: OutboundCaller;
   mailer: Mailer;
+  /** Returns the W3C `traceparent` of a call: the event's id, its run, the index of the action. Absent: traces are off. */
+  traceparentOf?: (eventId: string, run: number, action: number) => string;
 }
 
 interface ActionBase<Action> {

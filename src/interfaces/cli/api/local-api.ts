@@ -170,6 +170,7 @@ function makeDeps({ store, config, input, world }: Parts, { hasMasterKey, readSe
     bodies: new BodyRoom(clock),
     syncCap: new SyncCap(config.limits.syncChangesPerMinute),
     resolveTxt,
+    telemetry: null,
     // A local command trusts this machine's clock, as the server does.
     scheduler: { trustsClock: () => true, recordDue },
     // A server that runs here writes its recent requests within a second.

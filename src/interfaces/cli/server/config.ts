@@ -20,6 +20,7 @@ import {
 } from "../service-option.ts";
 import { findPager } from "../terminal/pager.ts";
 import { sayList } from "../terminal/terminal.ts";
+import { OTEL_VARIABLES } from "./otel-variable.ts";
 import { formatUnknown, listUnknownVariables } from "./unknown-variable.ts";
 
 /** The options that can have a variable, each once. */
@@ -50,6 +51,7 @@ export const showConfig: Command = {
       ...readSecrets(input, world),
       ...readCaps(input, world),
       ...readTerminal(world),
+      ...readOtel(world),
       ...readUnknown(world),
     ];
     await sayList(input, world, items, {
@@ -141,6 +143,16 @@ function readUnknown({ env }: World): Value[] {
     value: formatUnknown(variable),
     from: variable.name,
   }));
+}
+
+/** Lists the variables of OpenTelemetry. They have no flags. */
+function readOtel({ env }: World): Value[] {
+  return OTEL_VARIABLES.map((variable) => {
+    const { name, otherwise } = variable;
+    const given = env[name];
+    if (!given) return { name, value: otherwise, from: "default" };
+    return { name, value: "secret" in variable ? MASK : given, from: name };
+  });
 }
 
 function readTerminal({ env, screen }: World): Value[] {

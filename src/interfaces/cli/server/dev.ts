@@ -11,6 +11,7 @@ import { type Command, CommandFailure } from "../command.ts";
 import { programWord, type RunningService, type World } from "../io.ts";
 import { LOCAL_DATABASE, RUN_OPTIONS, readServiceConfig, SERVICE_DIR } from "../service-option.ts";
 import { writeExample } from "../sync/init.ts";
+import { readTelemetry } from "./otel-variable.ts";
 import { runService } from "./serve.ts";
 
 export const dev: Command = {
@@ -27,7 +28,7 @@ export const dev: Command = {
   examples: ["relay dev --example", "relay dev --port 8080 --open"],
   refuses: { database: LOCAL_DATABASE },
   async run(input, world) {
-    const config = readServiceConfig("local", input, world);
+    const config = { ...readServiceConfig("local", input, world), telemetry: readTelemetry(world.env) };
     const serviceDir = config.serviceDir ?? "";
     const shown = relative(world.cwd, serviceDir) || ".";
     if (input.on("example")) {

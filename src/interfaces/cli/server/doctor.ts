@@ -1,7 +1,7 @@
 /** Checks a data directory and advises how to fix what it finds (`relay doctor`). It changes nothing. */
 import { examine } from "../../../operator/doctor/examine.ts";
 import type { Command } from "../command.ts";
-import { JSON_OUTPUT, readRunningUrl } from "../data-directory.ts";
+import { JSON_OUTPUT, readNearUrl, readRunningUrl } from "../data-directory.ts";
 import {
   BACKUP_EVERY,
   BASE_URL,
@@ -35,6 +35,7 @@ export const doctor: Command = {
       baseUrl: readBaseUrl(input) ?? readRunningUrl(dataDir),
       backupEveryMs: readBackupPeriod(input),
       quick: input.on("quick"),
+      readMetrics: () => readMetrics(readNearUrl(dataDir)),
       clock: world.clock,
     });
     await sayList(input, world, items, {
@@ -54,3 +55,17 @@ export const doctor: Command = {
     return items.some(({ state }) => state === "fail") ? 1 : 0;
   },
 };
+
+const TIMEOUT_MS = 5_000;
+
+/** Reads the metrics of the server at this address on this machine. A proxy from the environment (HTTP_PROXY) would answer for itself. */
+async function readMetrics(url: string | null): Promise<string | null> {
+  if (url === null) return null;
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await fetch(`${url}/metrics`, { signal, redirect: "manual", proxy: false });
+    return response.ok ? await response.text() : null;
+  } catch {
+    return null;
+  }
+}

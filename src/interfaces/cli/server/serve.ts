@@ -14,6 +14,7 @@ import { programWord, type RunningService, type World } from "../io.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../service-option.ts";
 import { paint, type Screen, toneOf } from "../terminal/screen.ts";
 import { collectUnderLoad, giveBackOnceQuiet } from "./gc-pacing.ts";
+import { readTelemetry } from "./otel-variable.ts";
 import { explainDirectory, explainListening, isPortTaken } from "./start-refusal.ts";
 import { formatUnknown, listUnknownVariables } from "./unknown-variable.ts";
 
@@ -27,7 +28,7 @@ export const serve: Command = {
     "relay serve --data-dir /var/lib/relay --base-url https://relay.example.com --trusted-proxy 127.0.0.1",
   ],
   async run(input, world) {
-    const config = readServiceConfig("server", input, world);
+    const config = { ...readServiceConfig("server", input, world), telemetry: readTelemetry(world.env) };
     await runService(config, input, world, async (service) => {
       world.say(`Listening  ${service.url}`);
       if (config.baseUrl !== null && config.baseUrl !== service.url)
