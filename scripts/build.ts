@@ -1,6 +1,6 @@
 /**
- * Compiles the service to one executable: `dist/relay` for this machine, or with --all one file for each released system. `--out` names another
- * folder. `npm run check` tests the result.
+ * Compiles the service to one executable: `dist/relay` for this machine, with --all one file for each released system, or with --system <name> one
+ * file for each named system. `--out` names another folder. `npm run check` tests the result.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -94,29 +94,36 @@ async function compileOn(base: string, { target, outfile }: Build): Promise<numb
   return code;
 }
 
-/** Reads the options. Ends the process with a sentence if there are others. */
-function readOptions(): { all: boolean; out: string } {
+/** Reads the options. Ends the process with a sentence if there are others. `systems` is null for this machine. */
+function readOptions(): { systems: readonly ReleasedSystem[] | null; out: string } {
   try {
     const options = {
       all: { type: "boolean", default: false },
+      system: { type: "string", multiple: true },
       out: { type: "string", default: "dist" },
     } as const;
-    return parseArgs({ args: process.argv.slice(2), options }).values;
+    const { all, system = [], out } = parseArgs({ args: process.argv.slice(2), options }).values;
+    const named = RELEASED.filter(({ name }) => all || system.includes(name));
+    const unknown = system.find((name) => !RELEASED.some((one) => one.name === name));
+    if (unknown !== undefined)
+      throw new Error(`There is no system ${unknown}, only ${RELEASED.map(({ name }) => name).join(", ")}`);
+    return { systems: named.length === 0 ? null : named, out };
   } catch (error) {
     console.error(
-      `build: ${(error as Error).message}. Use --all, --out <folder>, or nothing for this machine.`,
+      `build: ${(error as Error).message}. Use --all, --system <name>, --out <folder>, or nothing for this machine.`,
     );
     process.exit(2);
   }
 }
 
-const { all, out } = readOptions();
+const { systems, out } = readOptions();
 mkdirSync("dist", { recursive: true });
 mkdirSync(out, { recursive: true });
 removeStaleFolders();
-const builds: Build[] = all
-  ? RELEASED.map((system) => ({ target: system.target, outfile: join(out, executableFile(system)) }))
-  : [{ outfile: join(out, process.platform === "win32" ? "relay.exe" : "relay") }];
+const builds: Build[] =
+  systems === null
+    ? [{ outfile: join(out, process.platform === "win32" ? "relay.exe" : "relay") }]
+    : systems.map((system) => ({ target: system.target, outfile: join(out, executableFile(system)) }));
 let failed = 0;
 for (const build of builds) {
   if ((await compile(build)) !== 0) failed++;

@@ -6,14 +6,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeAr } from "./ar.ts";
 import { readCompletion } from "./archives.ts";
-import { makeTarGz, type PackedFile } from "./pack.ts";
+import { ARCHITECTURES } from "./libc.ts";
+import { makeTarGz, type PackedFile, withFolders } from "./pack.ts";
 import { PROJECT, type Release } from "./release.ts";
 import { executableFile, type ReleasedSystem } from "./systems.ts";
 
 /** The name of the package. The command and the unit are named relay. */
 const PACKAGE = "relay-service";
-/** The words of Debian for a processor. */
-const ARCHITECTURES = { x64: "amd64", arm64: "arm64" } as const;
 /** Debian asks for an address, and the project has none. SECURITY.md names the way to report. */
 const MAINTAINER = "The Relay Service authors <relay-service@localhost>";
 const DOC = `./usr/share/doc/${PACKAGE}`;
@@ -133,15 +132,6 @@ function describe(): string {
  .
  The service listens on 127.0.0.1:4747. The file /etc/relay/relay.env has its
  settings, and the directory /var/lib/relay has its data.`;
-}
-
-/** Adds the folders of the files, because dpkg expects each of them in the archive. */
-function withFolders(files: readonly PackedFile[]): PackedFile[] {
-  const folders = new Set<string>();
-  for (const { path } of files)
-    for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1))
-      folders.add(path.slice(0, end + 1));
-  return [...[...folders].map((path) => ({ path, mode: 0o755, content: null })), ...files];
 }
 
 function readPackaging(name: string): string {

@@ -11,8 +11,12 @@ export interface PackedFile {
   readonly path: string;
   /** The permissions, for example 0o755. */
   readonly mode: number;
-  /** Null for a folder. */
+  /** Null for a folder and for a link. */
   readonly content: Uint8Array | string | null;
+  /** The target of a symbolic link. */
+  readonly link?: string;
+  /** The number of the user and of the group: by default root. */
+  readonly owner?: number;
 }
 
 /** Compares two paths by their bytes, which does not depend on the language of the machine. */
@@ -24,12 +28,24 @@ function sortFiles(files: readonly PackedFile[]): PackedFile[] {
   return files.toSorted((one, other) => comparePaths(one.path, other.path));
 }
 
+/** Adds the folders of the files that are not in the list. Programs that unpack expect each folder before its files. */
+export function withFolders(files: readonly PackedFile[]): PackedFile[] {
+  const folders = new Set<string>();
+  for (const { path } of files)
+    for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1))
+      folders.add(path.slice(0, end + 1));
+  for (const { path } of files) folders.delete(path);
+  return [...[...folders].map((path) => ({ path, mode: 0o755, content: null })), ...files];
+}
+
 /** Packs a tar archive without compression. */
-async function makeTar(files: readonly PackedFile[], time: Date): Promise<Uint8Array<ArrayBuffer>> {
+export async function makeTar(files: readonly PackedFile[], time: Date): Promise<Uint8Array<ArrayBuffer>> {
   const archive = pack();
-  for (const { path, mode, content } of sortFiles(files)) {
-    const header = { name: path, mode, mtime: time, uid: 0, gid: 0, uname: "root", gname: "root" };
-    if (content === null) archive.entry({ ...header, type: "directory" });
+  for (const { path, mode, content, link, owner = 0 } of sortFiles(files)) {
+    const name = owner === 0 ? "root" : "";
+    const header = { name: path, mode, mtime: time, uid: owner, gid: owner, uname: name, gname: name };
+    if (link !== undefined) archive.entry({ ...header, type: "symlink", linkname: link });
+    else if (content === null) archive.entry({ ...header, type: "directory" });
     else archive.entry(header, Buffer.from(content));
   }
   archive.finalize();

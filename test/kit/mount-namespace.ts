@@ -5,8 +5,8 @@
 import { tellNotRun } from "./not-run.ts";
 
 export interface MountNamespace extends AsyncDisposable {
-  /** The words before a command that runs in the other root. */
-  enter: readonly string[];
+  /** Returns the words before a command that runs in the other root, as root or as `user`: its number and its group's, such as 1:1. */
+  enter(user?: string): string[];
 }
 
 const TOOLS = ["unshare", "nsenter", "chroot", "mount", "setpriv"];
@@ -36,7 +36,11 @@ export async function startNamespace(setup: string, root: string): Promise<Mount
     throw new Error(`The mounts could not be made: ${await new Response(child.stderr).text()}`);
   }
   return {
-    enter: ["nsenter", `--mount=/proc/${child.pid}/ns/mnt`, "--", "chroot", root],
+    enter: (user) => [
+      ...["nsenter", `--mount=/proc/${child.pid}/ns/mnt`, "--", Bun.which("chroot") ?? "chroot"],
+      ...(user === undefined ? [] : [`--userspec=${user}`, "--groups="]),
+      root,
+    ],
     async [Symbol.asyncDispose]() {
       child.kill();
       await child.exited;

@@ -15,10 +15,12 @@ export interface TarEntry {
   text: string;
 }
 
-/** Reads an archive that is compressed with gzip. */
-export async function readTar(compressed: Uint8Array<ArrayBuffer>): Promise<TarEntry[]> {
+const GZIP = Buffer.from([0x1f, 0x8b]);
+
+/** Reads an archive, which may be compressed with gzip. */
+export async function readTar(archive: Uint8Array<ArrayBuffer>): Promise<TarEntry[]> {
   const unpack = extract();
-  Readable.from([Bun.gunzipSync(compressed)]).pipe(unpack);
+  Readable.from([GZIP.equals(archive.subarray(0, 2)) ? Bun.gunzipSync(archive) : archive]).pipe(unpack);
   const entries: TarEntry[] = [];
   for await (const entry of unpack) {
     const { name, mode = 0, uid, gid, mtime, linkname } = entry.header;

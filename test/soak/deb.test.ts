@@ -95,7 +95,7 @@ interface Answer {
 /** Runs a command on the copy. `said` has both of its outputs. */
 async function run(...command: string[]): Promise<Answer> {
   const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", DEBIAN_FRONTEND: "noninteractive" };
-  const child = Bun.spawn([...machine.enter, ...command], { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const child = Bun.spawn([...machine.enter(), ...command], { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [said, told, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
   return { code, said: `${said}${told}` };
 }
@@ -133,7 +133,7 @@ async function asUnit(): Promise<{ prefix: string[]; line: string[] }> {
 
 async function startUnit(): Promise<CliProcess> {
   const { prefix, line } = await asUnit();
-  const server = startCli(line, { cwd: place, command: [...machine.enter, ...prefix] });
+  const server = startCli(line, { cwd: place, command: [...machine.enter(), ...prefix] });
   await server.line("Listening");
   return server;
 }
