@@ -1,7 +1,8 @@
 /**
- * Brings a SQLite database to this executable's schema. Each migration is one transaction; a new database gets all of them in one. Rows that must
- * move first do so in small transactions, so that a killed start can continue. A database of a newer version is refused unchanged.
+ * Brings a SQLite database to this executable's schema. Each migration is one transaction. A new database gets the schema after all of them in one.
+ * Rows that must move first do so in small transactions, so that a killed start can continue. A database of a newer version is refused unchanged.
  */
+import schema from "../../../migrations/schema/sqlite.sql" with { type: "text" };
 import type { Clock } from "../../base/clock.ts";
 import { yieldToEventLoop } from "../index-scan.ts";
 import {
@@ -139,15 +140,17 @@ function isApplied({ database }: SqliteConnection, number: number): boolean {
   return database.query("SELECT 1 FROM schema_migration WHERE number = ?1").get(number) !== null;
 }
 
-/** Applies migrations in one transaction. */
+/** Applies migrations in one transaction. A new database gets their result, the tables of this version, in a fraction of the time. */
 function apply(connection: SqliteConnection, migrations: readonly Migration[], nowMs: number): void {
+  const { database } = connection;
   connection.exec("BEGIN IMMEDIATE");
   try {
+    const isNew = database.query("SELECT 1 FROM schema_migration").get() === null;
+    if (isNew) database.run(schema);
     for (const { number, name, sql } of migrations) {
-      const { database } = connection;
       // Another process can have applied it first.
       if (isApplied(connection, number)) continue;
-      runMigration(database, sql);
+      if (!isNew) runMigration(database, sql);
       database
         .query("INSERT INTO schema_migration (number, name, applied_at) VALUES (?1, ?2, ?3)")
         .run(number, name, nowMs);

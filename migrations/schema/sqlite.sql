@@ -367,40 +367,6 @@ CREATE TABLE erasure_file (
   PRIMARY KEY (erasure_seq, file_id)
 ) WITHOUT ROWID;
 
-CREATE TRIGGER bulk_replay_event_deleted AFTER DELETE ON event
-WHEN OLD.replays > 0 AND OLD.state IN ('queued', 'running')
-BEGIN
-  UPDATE bulk_replay SET failed = failed + 1
-  WHERE id = (SELECT bulk_replay_id FROM bulk_replay_event WHERE event_seq = OLD.seq);
-  DELETE FROM bulk_replay_event WHERE event_seq = OLD.seq;
-END;
-
-CREATE TRIGGER bulk_replay_event_ended AFTER UPDATE OF state ON event
-WHEN NEW.replays > 0 AND NEW.state IN ('done', 'failed', 'dead') AND OLD.state IN ('queued', 'running')
-BEGIN
-  UPDATE bulk_replay SET succeeded = succeeded + (NEW.state = 'done'), failed = failed + (NEW.state <> 'done'), last_result_at = NEW.finished_at
-  WHERE id = (SELECT bulk_replay_id FROM bulk_replay_event WHERE event_seq = NEW.seq);
-  DELETE FROM bulk_replay_event WHERE event_seq = NEW.seq;
-END;
-
-CREATE TRIGGER event_block_begun AFTER INSERT ON event
-WHEN NOT EXISTS (SELECT 1 FROM event_block WHERE of_name = NEW.name_key AND block = NEW.seq >> 11)
-BEGIN
-  INSERT INTO event_block (of_name, block) VALUES (NEW.name_key, NEW.seq >> 11);
-END;
-
-CREATE TRIGGER event_block_emptied AFTER DELETE ON event
-WHEN NOT EXISTS (SELECT 1 FROM event WHERE (seq >> 11) = (OLD.seq >> 11) AND name_key = OLD.name_key)
-BEGIN
-  DELETE FROM event_block WHERE of_name = OLD.name_key AND block = OLD.seq >> 11;
-END;
-
-CREATE TRIGGER event_last_kept AFTER DELETE ON event
-WHEN OLD.seq > (SELECT coalesce(max(seq), 0) FROM event)
-BEGIN
-  UPDATE event_last SET seq = max(seq, OLD.seq);
-END;
-
 CREATE TABLE event (
   -- Rises, and is never given twice.
   seq INTEGER PRIMARY KEY,
@@ -463,6 +429,40 @@ CREATE INDEX event_unfinished ON event (environment_id, state, seq) WHERE state 
 
 CREATE INDEX event_unhappy ON event (environment_id, state, seq, name_key, trigger, reason, created_at, finished_at) WHERE state IN ('failed', 'dead');
 
+CREATE TRIGGER bulk_replay_event_deleted AFTER DELETE ON event
+WHEN OLD.replays > 0 AND OLD.state IN ('queued', 'running')
+BEGIN
+  UPDATE bulk_replay SET failed = failed + 1
+  WHERE id = (SELECT bulk_replay_id FROM bulk_replay_event WHERE event_seq = OLD.seq);
+  DELETE FROM bulk_replay_event WHERE event_seq = OLD.seq;
+END;
+
+CREATE TRIGGER bulk_replay_event_ended AFTER UPDATE OF state ON event
+WHEN NEW.replays > 0 AND NEW.state IN ('done', 'failed', 'dead') AND OLD.state IN ('queued', 'running')
+BEGIN
+  UPDATE bulk_replay SET succeeded = succeeded + (NEW.state = 'done'), failed = failed + (NEW.state <> 'done'), last_result_at = NEW.finished_at
+  WHERE id = (SELECT bulk_replay_id FROM bulk_replay_event WHERE event_seq = NEW.seq);
+  DELETE FROM bulk_replay_event WHERE event_seq = NEW.seq;
+END;
+
+CREATE TRIGGER event_block_begun AFTER INSERT ON event
+WHEN NOT EXISTS (SELECT 1 FROM event_block WHERE of_name = NEW.name_key AND block = NEW.seq >> 11)
+BEGIN
+  INSERT INTO event_block (of_name, block) VALUES (NEW.name_key, NEW.seq >> 11);
+END;
+
+CREATE TRIGGER event_block_emptied AFTER DELETE ON event
+WHEN NOT EXISTS (SELECT 1 FROM event WHERE (seq >> 11) = (OLD.seq >> 11) AND name_key = OLD.name_key)
+BEGIN
+  DELETE FROM event_block WHERE of_name = OLD.name_key AND block = OLD.seq >> 11;
+END;
+
+CREATE TRIGGER event_last_kept AFTER DELETE ON event
+WHEN OLD.seq > (SELECT coalesce(max(seq), 0) FROM event)
+BEGIN
+  UPDATE event_last SET seq = max(seq, OLD.seq);
+END;
+
 CREATE TABLE event_block (
   of_name INTEGER NOT NULL,
   block INTEGER NOT NULL,
@@ -470,17 +470,6 @@ CREATE TABLE event_block (
 ) WITHOUT ROWID;
 
 CREATE TABLE event_last (seq INTEGER NOT NULL);
-
-CREATE TRIGGER stored_file_created AFTER INSERT ON file
-BEGIN
-  INSERT INTO stored_bytes (environment_id, owner_id, bytes) VALUES (NEW.environment_id, '', NEW.bytes)
-  ON CONFLICT (environment_id, owner_id) DO UPDATE SET bytes = bytes + excluded.bytes;
-END;
-
-CREATE TRIGGER stored_file_deleted AFTER DELETE ON file
-BEGIN
-  UPDATE stored_bytes SET bytes = bytes - OLD.bytes WHERE environment_id = OLD.environment_id AND owner_id = '';
-END;
 
 CREATE TABLE file (
   id TEXT PRIMARY KEY,
@@ -493,6 +482,17 @@ CREATE TABLE file (
 );
 
 CREATE INDEX file_by_environment ON file (environment_id, id);
+
+CREATE TRIGGER stored_file_created AFTER INSERT ON file
+BEGIN
+  INSERT INTO stored_bytes (environment_id, owner_id, bytes) VALUES (NEW.environment_id, '', NEW.bytes)
+  ON CONFLICT (environment_id, owner_id) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+
+CREATE TRIGGER stored_file_deleted AFTER DELETE ON file
+BEGIN
+  UPDATE stored_bytes SET bytes = bytes - OLD.bytes WHERE environment_id = OLD.environment_id AND owner_id = '';
+END;
 
 CREATE TABLE former_address (
   person_id TEXT NOT NULL REFERENCES person (id) ON DELETE CASCADE,
@@ -584,13 +584,6 @@ CREATE TABLE "past_record_watch" (
 
 CREATE INDEX past_record_watch_by_until ON past_record_watch (until);
 
-CREATE TRIGGER person_session_ends AFTER UPDATE OF status ON person
-WHEN NEW.status IN ('suspended', 'erased') BEGIN
-  DELETE FROM person_session WHERE person_id = NEW.id;
-  DELETE FROM person_network WHERE person_id = NEW.id;
-  DELETE FROM person_code WHERE environment_id = OLD.environment_id AND email_key = OLD.email_key;
-END;
-
 CREATE TABLE person (
   id TEXT PRIMARY KEY,
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
@@ -608,6 +601,13 @@ CREATE TABLE person (
 CREATE UNIQUE INDEX person_by_email ON person (environment_id, email_key) WHERE email_key IS NOT NULL;
 
 CREATE INDEX person_by_environment ON person (environment_id, id);
+
+CREATE TRIGGER person_session_ends AFTER UPDATE OF status ON person
+WHEN NEW.status IN ('suspended', 'erased') BEGIN
+  DELETE FROM person_session WHERE person_id = NEW.id;
+  DELETE FROM person_network WHERE person_id = NEW.id;
+  DELETE FROM person_code WHERE environment_id = OLD.environment_id AND email_key = OLD.email_key;
+END;
 
 CREATE TABLE person_code (
   id INTEGER PRIMARY KEY,
@@ -789,6 +789,30 @@ CREATE TABLE "recent_request" (
   PRIMARY KEY (environment_id, slot)
 ) WITHOUT ROWID;
 
+CREATE TABLE record (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  environment_id INTEGER NOT NULL,
+  collection TEXT NOT NULL,
+  data TEXT NOT NULL,
+  owner_id TEXT,
+  recipient_id TEXT,
+  -- Who wrote it last, in words: `relay:<name>`, `key:<id>`, `dashboard`, `person:<id>`, `receipt`.
+  written_by TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+, event_id TEXT);
+
+CREATE INDEX record_by_collection ON record (environment_id, collection, seq);
+
+CREATE INDEX record_by_collection_owner ON record (environment_id, collection, owner_id, seq) WHERE owner_id IS NOT NULL;
+
+CREATE INDEX record_by_collection_recipient ON record (environment_id, collection, recipient_id, seq) WHERE recipient_id IS NOT NULL;
+
+CREATE INDEX record_by_owner ON record (owner_id) WHERE owner_id IS NOT NULL;
+
+CREATE INDEX record_by_recipient ON record (recipient_id) WHERE recipient_id IS NOT NULL;
+
 CREATE TRIGGER record_change_created AFTER INSERT ON record
 WHEN (SELECT captured FROM capture_switch) = 1
   AND EXISTS (SELECT 1 FROM record_watch
@@ -873,30 +897,6 @@ BEGIN
   DELETE FROM stored_bytes WHERE environment_id = OLD.environment_id AND owner_id = OLD.owner_id AND bytes <= 0;
 END;
 
-CREATE TABLE record (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
-  id TEXT NOT NULL UNIQUE,
-  environment_id INTEGER NOT NULL,
-  collection TEXT NOT NULL,
-  data TEXT NOT NULL,
-  owner_id TEXT,
-  recipient_id TEXT,
-  -- Who wrote it last, in words: `relay:<name>`, `key:<id>`, `dashboard`, `person:<id>`, `receipt`.
-  written_by TEXT NOT NULL,
-  created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL
-, event_id TEXT);
-
-CREATE INDEX record_by_collection ON record (environment_id, collection, seq);
-
-CREATE INDEX record_by_collection_owner ON record (environment_id, collection, owner_id, seq) WHERE owner_id IS NOT NULL;
-
-CREATE INDEX record_by_collection_recipient ON record (environment_id, collection, recipient_id, seq) WHERE recipient_id IS NOT NULL;
-
-CREATE INDEX record_by_owner ON record (owner_id) WHERE owner_id IS NOT NULL;
-
-CREATE INDEX record_by_recipient ON record (recipient_id) WHERE recipient_id IS NOT NULL;
-
 CREATE TABLE record_change (
   -- Never given twice: spans are told by it.
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -969,6 +969,33 @@ CREATE INDEX rejected_delivery_by_time ON rejected_delivery (last_at);
 
 CREATE INDEX rejected_delivery_missing ON rejected_delivery (relay_id) WHERE arrived_at IS NULL;
 
+CREATE TABLE relay (
+  id TEXT PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  definition TEXT NOT NULL,
+  version INTEGER NOT NULL DEFAULT 1,
+  state TEXT NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'paused')),
+  origin_kind TEXT NOT NULL CHECK (origin_kind IN ('file', 'dashboard')),
+  origin_at INTEGER NOT NULL,
+  synced_at INTEGER,
+  -- The receiver secret or public key: sealed bytes, and what may be shown of it.
+  secret_kind TEXT NOT NULL DEFAULT 'none' CHECK (secret_kind IN ('minted', 'pasted', 'public_key', 'processor', 'none')),
+  secret BLOB,
+  secret_fingerprint TEXT,
+  -- A keyed hash, so that two environments holding the same secret are told apart without unsealing.
+  secret_digest BLOB,
+  secret_set_at INTEGER,
+  previous_secret BLOB,
+  previous_secret_until INTEGER,
+  signing_secret BLOB,
+  signing_secret_set_at INTEGER,
+  active_since INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL, previous_secret_digest BLOB, refused_since INTEGER, refused_count INTEGER NOT NULL DEFAULT 0, refused_at INTEGER, accepted_at INTEGER, streaks TEXT, promoted_from TEXT, promoted_version INTEGER, source_name TEXT,
+  UNIQUE (environment_id, name)
+);
+
 CREATE TRIGGER relay_keyed AFTER INSERT ON relay
 BEGIN
   INSERT OR IGNORE INTO relay_name (environment_id, name) VALUES (NEW.environment_id, NEW.name);
@@ -997,33 +1024,6 @@ BEGIN
     coalesce((SELECT max(seq) FROM record_change), 0), json_extract(NEW.definition, '$.trigger.where')
   FROM json_each(NEW.definition, '$.trigger.on') AS watched;
 END;
-
-CREATE TABLE relay (
-  id TEXT PRIMARY KEY,
-  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
-  name TEXT NOT NULL,
-  definition TEXT NOT NULL,
-  version INTEGER NOT NULL DEFAULT 1,
-  state TEXT NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'paused')),
-  origin_kind TEXT NOT NULL CHECK (origin_kind IN ('file', 'dashboard')),
-  origin_at INTEGER NOT NULL,
-  synced_at INTEGER,
-  -- The receiver secret or public key: sealed bytes, and what may be shown of it.
-  secret_kind TEXT NOT NULL DEFAULT 'none' CHECK (secret_kind IN ('minted', 'pasted', 'public_key', 'processor', 'none')),
-  secret BLOB,
-  secret_fingerprint TEXT,
-  -- A keyed hash, so that two environments holding the same secret are told apart without unsealing.
-  secret_digest BLOB,
-  secret_set_at INTEGER,
-  previous_secret BLOB,
-  previous_secret_until INTEGER,
-  signing_secret BLOB,
-  signing_secret_set_at INTEGER,
-  active_since INTEGER NOT NULL,
-  created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL, previous_secret_digest BLOB, refused_since INTEGER, refused_count INTEGER NOT NULL DEFAULT 0, refused_at INTEGER, accepted_at INTEGER, streaks TEXT, promoted_from TEXT, promoted_version INTEGER, source_name TEXT,
-  UNIQUE (environment_id, name)
-);
 
 CREATE TABLE relay_case (
   id TEXT NOT NULL PRIMARY KEY,
@@ -1111,8 +1111,6 @@ CREATE TABLE runner_lease (
   probes INTEGER NOT NULL DEFAULT 0
 );
 
-CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL, hash TEXT);
-
 CREATE TABLE sender_domain (
   environment_id INTEGER PRIMARY KEY REFERENCES environment (id) ON DELETE CASCADE,
   domain TEXT NOT NULL,
@@ -1156,8 +1154,6 @@ CREATE TABLE signin_link (
 ) WITHOUT ROWID;
 
 CREATE INDEX signin_link_by_end ON signin_link (expires_at);
-
-CREATE TABLE sqlite_sequence(name,seq);
 
 CREATE TABLE stored_bytes (
   environment_id INTEGER NOT NULL,
@@ -1216,3 +1212,13 @@ CREATE TABLE "unknown_request" (
   count INTEGER NOT NULL,
   PRIMARY KEY (environment_id, name)
 ) WITHOUT ROWID;
+
+INSERT INTO capture_switch (captured) VALUES (1);
+
+INSERT INTO event_last (seq) VALUES (0);
+
+INSERT INTO runner_lease (one, epoch, holder, host, pid, lock_file, database_file, asked, answered, probes) VALUES (1, 0, null, null, null, null, null, 0, 0, 0);
+
+INSERT INTO sqlite_sequence (name, seq) VALUES ('record_change', 0);
+
+INSERT INTO sqlite_sequence (name, seq) VALUES ('plan_cancellation', 0);
