@@ -1,5 +1,4 @@
 /** Parses the URL of a PostgreSQL database and hides its password. The password is masked as text, as JSON and in inspection. */
-import { inspect } from "node:util";
 
 const SSL_MODES = ["disable", "prefer", "require", "verify-ca", "verify-full"] as const;
 type SslMode = (typeof SSL_MODES)[number];
@@ -57,7 +56,7 @@ export class DatabaseUrl implements Parts {
     return this.toString();
   }
 
-  [inspect.custom](): string {
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
     return this.toString();
   }
 }

@@ -3,7 +3,6 @@
  * a bigint, or outside of a double's range, stays the characters that it was written with. This module never accepts what JSON.parse refuses. Source:
  * recipes, "Reading the event".
  */
-import { randomUUID } from "node:crypto";
 import { MAX_NUMBER_DIGITS } from "./limit.ts";
 
 export type Json = null | boolean | number | bigint | string | Json[] | { [name: string]: Json };
@@ -35,7 +34,7 @@ declare global {
 const { rawJSON, isRawJSON } = JSON;
 
 /** Begins a string that replaces a number between parsing and `unmark`. It is random, so that no input can contain it. */
-const MARK = `number ${randomUUID()} `;
+const MARK = `number ${crypto.randomUUID()} `;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -84,7 +83,9 @@ function endOfString(text: string, at: number): number {
 }
 
 /** Describes what `holdsLongNumber` finds, for the sentence of a refusal. */
-export const LONG_NUMBER = `a number of more than ${MAX_NUMBER_DIGITS.toLocaleString("en")} digits`;
+export function longNumber(): string {
+  return `a number of more than ${MAX_NUMBER_DIGITS.toLocaleString("en")} digits`;
+}
 
 /** Returns whether a JSON text contains a number with more digits than allowed. Digits in strings do not count. */
 export function holdsLongNumber(text: string): boolean {

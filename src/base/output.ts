@@ -2,6 +2,7 @@
  * Writes lines to standard output and standard error. A write that fails (a full disk, a closed pipe) never ends the process. If a reader does not
  * read, lines are dropped and counted, so that they do not fill the memory.
  */
+import { fstatSync } from "node:fs";
 import type { Log } from "./log.ts";
 
 /** The most bytes that wait for a slow reader before lines are dropped. */
@@ -77,8 +78,36 @@ export class LineOutput {
   }
 }
 
-export const standardOutput = new LineOutput(() => process.stdout);
-export const standardError = new LineOutput(() => process.stderr);
+export const standardOutput = new LineOutput(() => (isTerminal(1) ? process.stdout : openPlain(1)));
+export const standardError = new LineOutput(() => (isTerminal(2) ? process.stderr : openPlain(2)));
+
+const STREAMS = ["stdin", "stdout", "stderr"] as const;
+
+/**
+ * Reports whether standard input (0), output (1) or error (2) is a terminal. The streams of `process` load 10 ms of code, so they are asked only if
+ * the file can be one.
+ */
+export function isTerminal(descriptor: 0 | 1 | 2): boolean {
+  try {
+    if (!fstatSync(descriptor).isCharacterDevice()) return false;
+  } catch {
+    // The descriptor is closed.
+    return false;
+  }
+  return process[STREAMS[descriptor]].isTTY === true;
+}
+
+/** Opens a file or a pipe without the streams of `process`. Each write is flushed. */
+function openPlain(descriptor: 1 | 2): OutputStream {
+  const sink = Bun.file(descriptor).writer();
+  return {
+    write(text, done) {
+      sink.write(text);
+      Promise.resolve(sink.flush()).then(() => done(), done);
+    },
+    on: () => undefined,
+  };
+}
 
 /** Logs how many lines could not be written, when writing works again. The returned function stops it. */
 export function tellDroppedLines(log: Log): () => void {

@@ -2,10 +2,8 @@
  * Measures, cuts, checks and decodes text. Plain text follows a law (decisions, section 5): it is valid Unicode without control characters other than
  * newline and tab. It is stored and shown as text, never as markup. Hex, base64 and base64url are strict: only their own alphabet, hex in either
  * case, padding complete or absent, no stray bits in the last character. Unlike Node's decoders, these never guess an encoding or skip a character.
- * Source: RFC 4648; recipes, "Encodings and keys"; the specification's "Secrets" ("On an HMAC recipe a PEM or DER key is refused").
+ * Source: RFC 4648; recipes, "Encodings and keys".
  */
-import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
-
 const encoder = new TextEncoder();
 
 /** Returns the number of bytes of the text in UTF-8. */
@@ -185,51 +183,11 @@ export function decodeText(text: string, encoding: Encoding): Buffer | null {
   return bytes < 0 ? null : target.subarray(0, bytes);
 }
 
-/** The algorithms whose signatures are checked with the sender's public key. */
-export type PublicKeyAlgorithm = "ed25519" | "ecdsa-p256-sha256";
-
-const PEM_BLOCK = /-----BEGIN [A-Z0-9 ]+-----/;
-const DER_SEQUENCE = 0x30;
-
-/** Returns whether the text is a public key, a private key or a certificate, as PEM or as DER in hex or base64. */
-export function isKeyText(text: string): boolean {
-  if (PEM_BLOCK.test(text)) return true;
-  const bare = text.replace(/\s+/g, "");
-  for (const encoding of ["hex", "base64", "base64url"] as const) {
-    const der = decodeText(bare, encoding);
-    if (der !== null && der[0] === DER_SEQUENCE && derKind(der) !== null) return true;
-  }
-  return false;
-}
-
-type DerKind = "public" | "private" | "certificate";
-
-/**
- * Returns what a DER structure holds: an SPKI or PKCS#1 public key, a PKCS#8, SEC1 or PKCS#1 private key, or a certificate. Otherwise returns null.
- */
-export function derKind(der: Buffer): DerKind | null {
-  // Checks for a private key first, because createPublicKey also accepts a private key and returns its public half.
-  for (const type of ["pkcs8", "sec1", "pkcs1"] as const) {
-    if (opens(() => createPrivateKey({ key: der, format: "der", type }))) return "private";
-  }
-  for (const type of ["spki", "pkcs1"] as const) {
-    if (opens(() => createPublicKey({ key: der, format: "der", type }))) return "public";
-  }
-  return opens(() => new X509Certificate(der)) ? "certificate" : null;
-}
-
-function opens(open: () => unknown): boolean {
-  try {
-    open();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const conjunction = new Intl.ListFormat("en-GB", { type: "conjunction" });
+/** Made for the first list, because loading the language's rules takes milliseconds of a short command. */
+let conjunction: Intl.ListFormat | undefined;
 
 /** Joins words as a sentence lists them: `a, b and c`. */
 export function joinWords(words: readonly string[]): string {
+  conjunction ??= new Intl.ListFormat("en-GB", { type: "conjunction" });
   return conjunction.format(words);
 }

@@ -7,7 +7,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { systemClock } from "../base/clock.ts";
 import { fileErrorCode } from "../base/durable-file.ts";
-import { ownCommand } from "../base/own-executable.ts";
+import { MIGRATION_WORD, ownCommand } from "../base/own-executable.ts";
 import { Refusal } from "../base/refusal.ts";
 import { removePartialFiles } from "../operator/backup/restore.ts";
 import { MigrationRefused, SCHEMA_VERSION } from "../store/migrate/migrations.ts";
@@ -18,9 +18,6 @@ import { openDatabaseFile, readSchemaVersion } from "../store/sqlite/database-fi
 import type { MigrationProgress } from "../store/sqlite/migrate.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/sqlite.ts";
 import { DatabaseTransferred, requireNotTransferred } from "../store/transfer/mark.ts";
-
-/** The argument that makes this program that process. It is not a command of the command line. */
-export const MIGRATION_WORD = "--bring-database-to-schema";
 
 /** A line that the process prints. */
 type Line =

@@ -26,7 +26,6 @@ import type { LeaseManager } from "../store/lease/lease-holder.ts";
 import { NodeLeaseManager } from "../store/lease/node-lease-holder.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
 import type { PostgresMigrationOptions } from "../store/postgres/migrate.ts";
-import { openPostgres } from "../store/postgres/postgres.ts";
 import { requireDatabaseFile } from "../store/sqlite/database-file.ts";
 import { type DirectoryLock, lockDataDirectory } from "../store/sqlite/directory-lock.ts";
 import type { MigrationProgress } from "../store/sqlite/migrate.ts";
@@ -133,6 +132,7 @@ async function openShared(
   started: AsyncDisposableStack,
 ): Promise<Pick<OpenData, "store" | "leases">> {
   const { log, onGroup, onLock } = deps;
+  const { openPostgres } = await import("../store/postgres/postgres.ts");
   const store = await migrateSharedAnswering(config, deps, (migration) =>
     openPostgres(database, {
       ...migration,

@@ -9,6 +9,8 @@ interface Import {
   file: string | null;
   /** Marks an import that disappears with the types. */
   typeOnly: boolean;
+  /** Marks an import that is loaded when it is used. */
+  isDynamic: boolean;
 }
 
 export interface SourceFile {
@@ -40,10 +42,10 @@ function readSource(path: string): SourceFile {
 function readImports(path: string, text: string): Import[] {
   const found: Import[] = [];
   for (const [, , type, names, from = ""] of text.matchAll(STATEMENT)) {
-    found.push({ from, file: resolve(path, from), typeOnly: type !== undefined || onlyTypes(names ?? "") });
+    found.push({ from, file: resolve(path, from), typeOnly: type !== undefined || onlyTypes(names ?? ""), isDynamic: false });
   }
   for (const [, from = ""] of text.matchAll(DYNAMIC)) {
-    found.push({ from, file: resolve(path, from), typeOnly: false });
+    found.push({ from, file: resolve(path, from), typeOnly: false, isDynamic: true });
   }
   return found;
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { VERSION } from "../../src/base/release/change.ts";
+import { VERSION } from "../../src/base/release/version.ts";
 import { codeOf, PROJECT_ROOT, readSources, type SourceFile } from "./source-tree.ts";
 
 const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d|\.config)?\.tsx?$/;

@@ -3,8 +3,9 @@
  * `clock <ms since 1970>` once everything due has happened. It is compiled only for tests and is not part of the project's build.
  */
 
+import { MIGRATION_WORD } from "../../src/base/own-executable.ts";
 import { readManual } from "../../src/boot/documentation.ts";
-import { MIGRATION_WORD, runMigration } from "../../src/boot/migration.ts";
+import { runMigration } from "../../src/boot/migration.ts";
 import { processWorld } from "../../src/interfaces/cli/io.ts";
 import { runCommandLine } from "../../src/interfaces/cli/run.ts";
 import { startService } from "../../src/service.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatKinds, listCodes, listMeanings, listParts } from "../../src/base/code/code.ts";
 import type { RefusalCode } from "../../src/base/code/refusal-code.ts";
-import { VERSION } from "../../src/base/release/change.ts";
+import { VERSION } from "../../src/base/release/version.ts";
 import { Input, type Option } from "../../src/interfaces/cli/command.ts";
 import type { World } from "../../src/interfaces/cli/io.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import type { TelemetryConfig } from "../../src/base/config.ts";
-import { VERSION } from "../../src/base/release/change.ts";
+import { VERSION } from "../../src/base/release/version.ts";
 import { OTEL_VARIABLES, readTelemetry } from "../../src/interfaces/cli/server/otel-variable.ts";
 import { runCommand } from "../kit/cli-world.ts";
 

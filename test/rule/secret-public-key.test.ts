@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createPublicKey, ECDH, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import type { PublicKeyAlgorithm } from "../../src/base/key-text.ts";
 import { Refusal } from "../../src/base/refusal.ts";
-import type { PublicKeyAlgorithm } from "../../src/base/text.ts";
 import { readPublicKey } from "../../src/platform/secret/public-key.ts";
 import { readPastedSecret } from "../../src/platform/secret/secret-text.ts";
 import { signature } from "../../src/rules/verify/signature.ts";

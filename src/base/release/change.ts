@@ -41,6 +41,3 @@ export const RELEASES = [
   v0_2_0,
   v0_1_0,
 ] as readonly [Release, ...Release[]];
-
-/** The version of this service: the newest release's. */
-export const VERSION: string = RELEASES[0].version;

@@ -11,7 +11,7 @@ import Histogram from "prom-client/lib/histogram.js";
 import Registry from "prom-client/lib/registry.js";
 import { type Clock, Loop } from "../../base/clock.ts";
 import { standardError, standardOutput } from "../../base/output.ts";
-import { VERSION } from "../../base/release/change.ts";
+import { VERSION } from "../../base/release/version.ts";
 import type { Store } from "../../store/port.ts";
 import { COUNTED_AT_MOST, countQueue } from "./queue-count.ts";
 

@@ -8,7 +8,7 @@ import type {
 } from "@opentelemetry/otlp-transformer";
 import type { Clock } from "../../base/clock.ts";
 import type { TelemetryConfig } from "../../base/config.ts";
-import { VERSION } from "../../base/release/change.ts";
+import { VERSION } from "../../base/release/version.ts";
 import { cutToLine } from "../../base/text.ts";
 import { OperatorClient, OperatorRequestFailed } from "../../platform/outbound/operator-client.ts";
 

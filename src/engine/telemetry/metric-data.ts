@@ -10,7 +10,7 @@ import {
   type MetricData,
   type ResourceMetrics,
 } from "@opentelemetry/sdk-metrics";
-import { VERSION } from "../../base/release/change.ts";
+import { VERSION } from "../../base/release/version.ts";
 import type { MetricSample } from "../metrics/metrics.ts";
 import { toHrTime } from "./tracing.ts";
 

@@ -6,7 +6,7 @@
 import { type Attributes, type HrTime, ROOT_CONTEXT, SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import type { Resource } from "@opentelemetry/resources";
 import { type ReadableSpan, SamplingDecision, TraceIdRatioBasedSampler } from "@opentelemetry/sdk-trace";
-import { VERSION } from "../../base/release/change.ts";
+import { VERSION } from "../../base/release/version.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
 import type { AttemptResult } from "../event/run.ts";
 import { formatTraceparent, type SpanPart, spanIdOf, traceIdOf } from "./trace-id.ts";

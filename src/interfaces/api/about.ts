@@ -5,9 +5,9 @@
  */
 import { Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
-import { VERSION } from "../../base/release/change.ts";
 import { listChanges, writeChanges } from "../../base/release/feed.ts";
 import { releaseView } from "../../base/release/release.ts";
+import { VERSION } from "../../base/release/version.ts";
 import { fields } from "../../base/schema.ts";
 import { identifyCaller } from "../http/admission.ts";
 import { answerJson, answerText } from "../http/answer.ts";

@@ -6,7 +6,7 @@
 import { Type } from "typebox";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { VERSION } from "../../base/release/change.ts";
+import { VERSION } from "../../base/release/version.ts";
 import { fields, oneOf } from "../../base/schema.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import { connectorSaves, connectorWrites } from "../../rules/settings/settings.ts";

@@ -3,7 +3,7 @@ import { refuseMissing, requireOneReading } from "../http/address.ts";
 import { admitCommandLine } from "../http/admission.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { findRoute, readParams } from "../http/route-match.ts";
-import { ROUTES } from "./route-list.ts";
+import { loadRoutes } from "./load-routes.ts";
 
 /** The origin of the request's URL. SOURCE is its caller in caps and logs. */
 const ORIGIN = "http://localhost";
@@ -23,8 +23,9 @@ export async function serveInProcess(
   { method, path, body, mediaType }: InnerRequest,
 ): Promise<Response> {
   const [pathname = ""] = path.split("?");
-  const route = findRoute(ROUTES, method, pathname);
-  if (route === null) throw refuseMissing(ROUTES, method, pathname);
+  const routes = await loadRoutes(pathname);
+  const route = findRoute(routes, method, pathname);
+  if (route === null) throw refuseMissing(routes, method, pathname);
   const params = readParams(route.path, pathname);
   const init = { method, headers: { "content-type": mediaType } };
   const request = new Request(`${ORIGIN}${path}`, body === null ? init : { ...init, body: body as BodyInit });

@@ -6,7 +6,7 @@ import { DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../base/limit.t
 import { LIMIT_WORDS } from "../../base/limit-text.ts";
 import { readPageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { VERSION } from "../../base/release/change.ts";
+import { VERSION } from "../../base/release/version.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "../../base/schema.ts";
 import { BackupRefused, backupFolder, listBackups } from "../../operator/backup/backup.ts";
 import { copyStateView, listCopies, viewCopyState } from "../../operator/backup/copy-state.ts";

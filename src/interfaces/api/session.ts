@@ -2,7 +2,7 @@
 import { type Static, Type } from "typebox";
 import { servesCookies } from "../../base/config.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { VERSION } from "../../base/release/change.ts";
+import { VERSION } from "../../base/release/version.ts";
 import { fields, oneOf, orNull } from "../../base/schema.ts";
 import { listApps } from "../../platform/account/app.ts";
 import { ENVIRONMENT_NAMES, listEnvironments } from "../../platform/account/environment.ts";

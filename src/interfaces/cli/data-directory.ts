@@ -11,7 +11,6 @@ import { type Environment, listEnvironments } from "../../platform/account/envir
 import type { Sealer } from "../../platform/secret/seal.ts";
 import { openSealer } from "../../rules/relay/master-key-proof.ts";
 import type { Reader, Store } from "../../store/port.ts";
-import { openPostgres } from "../../store/postgres/postgres.ts";
 import { requireDatabaseFile } from "../../store/sqlite/database-file.ts";
 import {
   DataDirectoryTaken,
@@ -103,6 +102,7 @@ async function withShared<Result>(
           `${database} has schema ${from}, but this version needs ${to}: start a server of this version first, which migrates the database.`,
         );
   };
+  const { openPostgres } = await import("../../store/postgres/postgres.ts");
   const store = await openPostgres(database, { clock: world.clock, onMigrate });
   try {
     return await work(store);

@@ -6,12 +6,10 @@
 import { closeSync, openSync, readSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { pathToFileURL } from "node:url";
 import { afterUnlessEnded, type Clock, systemClock } from "../../base/clock.ts";
 import type { ServiceConfig } from "../../base/config.ts";
 import { showControls } from "../../base/log.ts";
-import { standardError, standardOutput } from "../../base/output.ts";
+import { isTerminal, standardError, standardOutput } from "../../base/output.ts";
 import type { Scheduler } from "../../engine/schedule/schedule.ts";
 import type { ProjectFolder } from "../../operator/sync/local-sync.ts";
 import type { Environment } from "../../platform/account/environment.ts";
@@ -129,19 +127,26 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
     // A command that lost data lines has failed. A server continues without its lines.
     if (code === 0 && !stays && standardOutput.dropped > 0) process.exitCode = 1;
   });
-  const screen = readScreen(process.stdout, process.env);
+  let screen: Screen | null = null;
   const line = new RedrawnLine();
-  return {
+  const world: World = {
     ...parts,
     clock: systemClock,
     env: process.env,
     cwd: process.cwd(),
-    machine: readMachine(),
-    interactive: process.stdout.isTTY === true && process.stdin.isTTY === true,
-    screen,
+    get machine() {
+      return readMachine();
+    },
+    get interactive() {
+      return isTerminal(1) && isTerminal(0);
+    },
+    get screen() {
+      screen ??= readScreen(isTerminal(1) ? process.stdout : {}, process.env);
+      return screen;
+    },
     say: (text) => standardOutput.write(line.before(showControls(text))),
     draw: (text) => standardOutput.write(line.before(keepPaint(text))),
-    page: (text) => pageText(text, screen),
+    page: (text) => pageText(text, world.screen),
     redraw: (text) => line.draw(text),
     tell: (text) => standardError.write(line.before(showControls(text))),
     readInput: () => Bun.stdin.text(),
@@ -149,8 +154,10 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
     confirm,
     confirmAside,
     askSecret,
-    watched: process.stderr.isTTY === true && process.env.TERM !== "dumb",
-    inputLines: () => createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY }),
+    get watched() {
+      return isTerminal(2) && process.env.TERM !== "dumb";
+    },
+    inputLines: readInputLines,
     untilStopped: (over) => {
       stays ||= over === undefined;
       return untilStopped(over);
@@ -164,6 +171,12 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
     findCommit,
     openBrowser,
   };
+  return world;
+}
+
+async function* readInputLines(): AsyncGenerator<string> {
+  const { createInterface } = await import("node:readline");
+  yield* createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
 }
 
 async function pageText(text: string, { columns, rows, clever }: Screen): Promise<boolean> {
@@ -204,9 +217,10 @@ function readMachine(): World["machine"] {
   }
 }
 
-function confirm(question: string): Promise<boolean> {
+async function confirm(question: string): Promise<boolean> {
+  const { createInterface } = await import("node:readline");
   const reader = createInterface({ input: process.stdin, output: process.stderr });
-  return new Promise((resolve) => {
+  return await new Promise((resolve) => {
     reader.once("close", () => resolve(false));
     reader.question(`${showControls(question)} [y/N] `, (answer) => {
       resolve(/^y(es)?$/i.test(answer.trim()));
@@ -220,8 +234,8 @@ function confirm(question: string): Promise<boolean> {
  * process running afterwards.
  */
 async function confirmAside(question: string): Promise<boolean | null> {
-  if (process.stderr.isTTY !== true) return null;
-  if (process.stdin.isTTY === true) return await confirm(question);
+  if (!isTerminal(2)) return null;
+  if (isTerminal(0)) return await confirm(question);
   const terminal = openTerminal();
   if (terminal === null) return null;
   try {
@@ -333,7 +347,7 @@ function isAlive(pid: number): boolean {
  */
 async function openBrowser(link: string, folder: string | null): Promise<boolean> {
   if (process.platform === "linux" && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY) return false;
-  const url = folder === null ? link : pathToFileURL(writeLeadingPage(link, folder)).href;
+  const url = folder === null ? link : Bun.pathToFileURL(writeLeadingPage(link, folder)).href;
   const command =
     process.platform === "darwin"
       ? ["open", url]

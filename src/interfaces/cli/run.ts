@@ -3,28 +3,28 @@
  * stderr, with a stack only if RELAY_DEBUG is set.
  */
 import { maskPasswords } from "../../base/database-url.ts";
-import { VERSION } from "../../base/release/change.ts";
-import { blameAnswer } from "./api/read-answer.ts";
-import { type Command, UsageError } from "./command.ts";
+import { VERSION } from "../../base/release/version.ts";
+import { type Command, type Input, UsageError } from "./command.ts";
 import type { World } from "./io.ts";
-import { COMPLETE_WORD, completeLine } from "./line/completion.ts";
-import { writeCodeHelp, writeCommandHelp, writeHelp, writeNounHelp } from "./line/help.ts";
-import { withNearName } from "./line/known-name.ts";
-import { findCommand, parseCommand, rejectUnknownCommand, resolveAlias } from "./line/parse.ts";
-import { sayRefusal } from "./refusal-text.ts";
-import { serve } from "./server/serve.ts";
+import {
+  COMPLETE_WORD,
+  findCommand,
+  parseCommand,
+  rejectUnknownCommand,
+  resolveAlias,
+} from "./line/parse.ts";
+import { loadCommands } from "./load-command.ts";
 import { PIPE } from "./terminal/screen.ts";
 
-/** A process that runs `serve` for months loads only that command, to save memory. */
-const OF_SERVER = { GROUPS: [], COMMANDS: [serve] };
-
-const VERSION_WORDS: readonly (string | undefined)[] = ["--version", "-v", "version"];
-
-/** Runs `relay <line>`. Never throws. */
+/** Runs `relay <line>`. Never throws. Errors, help and completion import their own code, so that no other command loads it. */
 export async function runCommandLine(line: readonly string[], world: World): Promise<number> {
   try {
     return await run(line, world);
   } catch (error) {
+    const [{ blameAnswer }, { sayRefusal }] = await Promise.all([
+      import("./api/read-answer.ts"),
+      import("./refusal-text.ts"),
+    ]);
     sayRefusal(blameAnswer(error), line, world);
     if (world.env.RELAY_DEBUG !== undefined && error instanceof Error)
       world.tell(maskPasswords(error.stack ?? ""));
@@ -32,32 +32,55 @@ export async function runCommandLine(line: readonly string[], world: World): Pro
   }
 }
 
+const VERSION_WORDS: readonly string[] = ["--version", "-v", "version"];
+
 async function run(line: readonly string[], world: World): Promise<number> {
+  const [first = ""] = line;
+  if (VERSION_WORDS.includes(first)) return await show(world, VERSION);
+  const found = findCommand(line, await loadCommands(first));
+  return found === null ? await runAnyLine(line, world) : await runCommand(found, world);
+}
+
+/** Runs a line that begins with no command of `loadCommands`: help, completion, or the earlier name of a command. */
+async function runAnyLine(line: readonly string[], world: World): Promise<number> {
   const { screen } = world;
-  const { COMMANDS, GROUPS } = line[0] === "serve" ? OF_SERVER : await import("./registry.ts");
+  const [{ COMMANDS, GROUPS }, { writeCodeHelp, writeHelp }] = await Promise.all([
+    import("./registry.ts"),
+    import("./line/help.ts"),
+  ]);
   if (line.length === 0) {
     if (world.interactive) return await run(["dev", "--open"], world);
     world.tell(writeHelp(GROUPS, VERSION, PIPE));
     return 2;
   }
   if (line[0] === COMPLETE_WORD) {
+    const { completeLine } = await import("./line/completion.ts");
     await completeLine(line.slice(1), COMMANDS, world);
     return 0;
   }
-  if (VERSION_WORDS.includes(line[0])) return await show(world, VERSION);
   if (line[0] === "--help" || line[0] === "-h") return await show(world, writeHelp(GROUPS, VERSION, screen));
   const explained = line[0] === "help" && line.length === 2 ? writeCodeHelp(line[1] ?? "", screen) : null;
   if (explained !== null) return await show(world, explained);
   if (line[0] === "help") return await run([...line.slice(1), "--help"], world);
   const found = findCommand(line, COMMANDS);
-  if (found === null) return await helpOfNoun(line, COMMANDS, world);
-  const input = parseCommand(found.command, found.rest, world.env);
-  if (input.given("help")) return await show(world, writeCommandHelp(found.command, screen));
+  return found === null ? await helpOfNoun(line, COMMANDS, world) : await runCommand(found, world);
+}
+
+async function runCommand(
+  { command, rest }: { command: Command; rest: readonly string[] },
+  world: World,
+): Promise<number> {
+  const input: Input = parseCommand(command, rest, world.env);
+  if (input.given("help")) {
+    const { writeCommandHelp } = await import("./line/help.ts");
+    return await show(world, writeCommandHelp(command, world.screen));
+  }
   try {
-    const code = await found.command.run(input, world);
+    const code = await command.run(input, world);
     return typeof code === "number" ? code : 0;
   } catch (error) {
-    throw await withNearName(error, found.command, input, world);
+    const { withNearName } = await import("./line/known-name.ts");
+    throw await withNearName(error, command, input, world);
   }
 }
 
@@ -71,6 +94,7 @@ async function helpOfNoun(
   const found = commands.filter(({ words }) => words.length > 1 && words[0] === noun);
   const isHelp = line.length === 2 && (asked === "--help" || asked === "-h");
   if (found.length === 0 || !isHelp) throw rejectUnknownCommand(line, commands);
+  const { writeNounHelp } = await import("./line/help.ts");
   return await show(world, writeNounHelp(noun, found, world.screen));
 }
 

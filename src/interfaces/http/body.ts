@@ -5,7 +5,7 @@
  * Otherwise the new body is refused, and its rest is not read.
  */
 import type { Clock } from "../../base/clock.ts";
-import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../../base/json.ts";
+import { holdsLongNumber, type Json, longNumber, measureJson, parseJson } from "../../base/json.ts";
 import {
   BODY_PATIENCE_MS,
   HEAVY_BODY_BYTES,
@@ -99,7 +99,7 @@ function parseBody(bytes: Uint8Array): Json {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     if (holdsLongNumber(text))
-      throw new Refusal("invalid_json", `The request body contains ${LONG_NUMBER}: send it as text.`);
+      throw new Refusal("invalid_json", `The request body contains ${longNumber()}: send it as text.`);
     return parseJson(text);
   } catch (error) {
     if (error instanceof Refusal) throw error;

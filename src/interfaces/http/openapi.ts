@@ -4,7 +4,7 @@
  */
 import { IsString, type TSchema } from "typebox";
 import { REFUSALS } from "../../base/code/refusal-code.ts";
-import { VERSION } from "../../base/release/change.ts";
+import { VERSION } from "../../base/release/version.ts";
 import type { Route, Who } from "./route.ts";
 
 const ERROR_SCHEMA = {

@@ -3,8 +3,9 @@
  * repeats a key. Source: the specification's "Secrets"; recipes, "Encodings and keys".
  */
 import { createPublicKey, ECDH, type KeyObject } from "node:crypto";
+import { derKind, type PublicKeyAlgorithm } from "../../base/key-text.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { decodeText, derKind, type PublicKeyAlgorithm } from "../../base/text.ts";
+import { decodeText } from "../../base/text.ts";
 
 const KEY_WORDS: Readonly<Record<PublicKeyAlgorithm, string>> = {
   ed25519: "an Ed25519 public key",

@@ -4,9 +4,10 @@
  * "Secrets"; recipes, "Encodings and keys".
  */
 import { createHash, randomBytes } from "node:crypto";
+import { isKeyText, type PublicKeyAlgorithm } from "../../base/key-text.ts";
 import { MIN_MIXED_PASTED_SECRET_CHARS, MIN_PASTED_SECRET_CHARS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { decodeText, isKeyText, type PublicKeyAlgorithm } from "../../base/text.ts";
+import { decodeText } from "../../base/text.ts";
 import { readPublicKey } from "./public-key.ts";
 
 const SECRET_BYTES = 32;

@@ -5,8 +5,8 @@
  * "Map names"; recipes, "Reading the event"; decisions section 3.
  */
 import { type Json, type JsonObject, scalarText } from "../../base/json.ts";
+import { isKeyText } from "../../base/key-text.ts";
 import type { PersonKey } from "../../base/shape.ts";
-import { isKeyText } from "../../base/text.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import { type Path, parsePath, readField, readPath } from "../../platform/template/template.ts";
 import { findPersonKey, type When } from "../trigger/receiver.ts";

@@ -5,9 +5,10 @@
  * is broken, the receiver rejects every event. Source: the specification's "Unsigned-event rule" and "Secrets", public key.
  */
 
+import { isKeyText } from "../../base/key-text.ts";
 import type { Warning } from "../../base/refusal.ts";
 import { joinField, showNames, showText } from "../../base/shape.ts";
-import { cutToLine, findNearestName, isKeyText } from "../../base/text.ts";
+import { cutToLine, findNearestName } from "../../base/text.ts";
 import { clearProblem, hasProblem, raiseProblem } from "../../platform/audit/problem.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import { listTemplateUses } from "../../platform/template/template.ts";

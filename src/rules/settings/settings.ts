@@ -7,7 +7,7 @@ import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import type { Json } from "../../base/json.ts";
 import { DEFAULT_LIMITS } from "../../base/limit.ts";
 import { Refusal, type Warning } from "../../base/refusal.ts";
-import { VERSION } from "../../base/release/change.ts";
+import { VERSION } from "../../base/release/version.ts";
 import { fields, oneOf, orNull, time, timeOrNull } from "../../base/schema.ts";
 import { findApp } from "../../platform/account/app.ts";
 import {

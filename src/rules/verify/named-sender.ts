@@ -6,8 +6,9 @@
 import { randomUUID, sign as signWithKey } from "node:crypto";
 import { Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
+import type { PublicKeyAlgorithm } from "../../base/key-text.ts";
 import { MAX_TOLERANCE_SECONDS, MINUTE_MS } from "../../base/limit.ts";
-import type { Encoding, PublicKeyAlgorithm } from "../../base/text.ts";
+import type { Encoding } from "../../base/text.ts";
 import {
   type BodyKinds,
   badSignature,

@@ -3,7 +3,7 @@
  * body is JSON or a form. Nothing here decides whether a request is genuine, and no input makes it throw. Source: the specification's
  * "Triggers" (receiver); recipes, "Reading the event" and "The body's kind is never the header's word".
  */
-import { holdsLongNumber, type Json, LONG_NUMBER, measureJson, parseJson } from "../../base/json.ts";
+import { holdsLongNumber, type Json, longNumber, measureJson, parseJson } from "../../base/json.ts";
 import { MAX_FORM_FIELDS } from "../../base/limit.ts";
 import { type Path, readField, readPath } from "../../platform/template/template.ts";
 import type { BodyKinds, ParsedBody, ReceivedRequest } from "./contract.ts";
@@ -122,7 +122,7 @@ function parseBody(body: Uint8Array): ParsedBody {
       };
     }
     if (holdsLongNumber(text))
-      return { ok: false, message: `The body contains ${LONG_NUMBER}: send it as text.` };
+      return { ok: false, message: `The body contains ${longNumber()}: send it as text.` };
     return { ok: true, value: parseJson(text), form: null, text };
   } catch {
     return { ok: false, message: "The body is not JSON in UTF-8: send JSON, or a form as a form post." };

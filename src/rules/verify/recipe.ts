@@ -4,9 +4,10 @@
  * fields" and "signedPayload rules" 1 to 3; recipes, "Fields".
  */
 
+import type { PublicKeyAlgorithm } from "../../base/key-text.ts";
 import { MAX_SIGNED_PAYLOAD_LITERAL_CHARS } from "../../base/limit.ts";
 import type { Problem } from "../../base/refusal.ts";
-import type { Encoding, PublicKeyAlgorithm } from "../../base/text.ts";
+import type { Encoding } from "../../base/text.ts";
 import { parsePath } from "../../platform/template/template.ts";
 import type { HmacHash } from "./signature-proof.ts";
 

@@ -5,8 +5,9 @@
  */
 import { createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
 import type { Json } from "../../base/json.ts";
+import type { PublicKeyAlgorithm } from "../../base/key-text.ts";
 import { MAX_TIMESTAMP_DIGITS } from "../../base/limit.ts";
-import { decodeInto, decodeText, type Encoding, type PublicKeyAlgorithm } from "../../base/text.ts";
+import { decodeInto, decodeText, type Encoding } from "../../base/text.ts";
 import type { ReceivedRequest } from "./contract.ts";
 
 /** The text that a signature covers, in the pieces of which every scheme makes it. */

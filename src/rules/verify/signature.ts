@@ -3,8 +3,8 @@
  * a shared secret or the sender's public key, depending on the algorithm. Source: the specification's "Verification schemes".
  */
 import { Type } from "typebox";
+import { isKeyText } from "../../base/key-text.ts";
 import { MAX_TOLERANCE_SECONDS } from "../../base/limit.ts";
-import { isKeyText } from "../../base/text.ts";
 import { rejectEveryRequest, type Scheme, type SecretNeed, type Verifier } from "./contract.ts";
 import {
   checkRecipe,

@@ -4,7 +4,7 @@
  */
 import { hostname } from "node:os";
 import { DAY_MS } from "../../base/limit.ts";
-import { VERSION } from "../../base/release/change.ts";
+import { VERSION } from "../../base/release/version.ts";
 import { SCHEMA_VERSION } from "../migrate/migrations.ts";
 import { type Reader, StoreUnavailable, type Writer } from "../port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../table.ts";

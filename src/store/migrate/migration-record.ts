@@ -2,7 +2,13 @@
  * Records the hash of each migration's text in the database. A migration never changes after its release. Another hash means that a build between
  * two releases wrote the database, so its tables can differ from this version's.
  */
-import type { Migration } from "./read-migrations.ts";
+export interface Migration {
+  number: number;
+  name: string;
+  sql: string;
+  /** The SHA-256 of the text. It is computed when the executable is compiled, because every start compares it. */
+  hash: string;
+}
 
 /** A row of `schema_migration`. `hash` is absent before schema 51. */
 export interface AppliedMigration {
@@ -21,9 +27,9 @@ export function hashMigration(sql: string): string {
 
 /** Lists the migrations whose applied text differs from this version's, such as `migration 49 (plan-end) has another text here`. */
 export function listEdited(applied: readonly AppliedMigration[], migrations: readonly Migration[]): string[] {
-  return migrations.flatMap(({ number, sql }) => {
+  return migrations.flatMap(({ number, hash }) => {
     const row = applied.find((one) => one.number === number);
-    if (row === undefined || (row.hash ?? null) === null || row.hash === hashMigration(sql)) return [];
+    if (row === undefined || (row.hash ?? null) === null || row.hash === hash) return [];
     return [`migration ${number} (${row.name}) has another text here`];
   });
 }

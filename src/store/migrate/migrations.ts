@@ -1,7 +1,7 @@
 /** The numbered migrations of both databases, embedded in the executable: each file of the folders is one. */
 
+import type { Migration } from "./migration-record.ts";
 import { readMigrations } from "./read-migrations.ts" with { type: "macro" };
-import type { Migration } from "./read-migrations.ts";
 
 export class MigrationRefused extends Error {}
 

@@ -4,14 +4,9 @@
  */
 import { type Clock, Loop, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
-import {
-  type AppliedMigration,
-  hashMigration,
-  listEdited,
-  RECORD_HASH,
-} from "../migrate/migration-record.ts";
+import type { Migration } from "../migrate/migration-record.ts";
+import { type AppliedMigration, listEdited, RECORD_HASH } from "../migrate/migration-record.ts";
 import { MigrationRefused, POSTGRES_MIGRATIONS, SCHEMA_VERSION } from "../migrate/migrations.ts";
-import type { Migration } from "../migrate/read-migrations.ts";
 import { differs, listDifferences, TABLES } from "../migrate/schema-difference.ts";
 import type { Reader } from "../port.ts";
 import { MOVED_NUMBER, requireNotTransferred } from "../transfer/mark.ts";
@@ -112,10 +107,11 @@ export async function migratePostgres(
       await connection.script(
         'CREATE TABLE IF NOT EXISTS schema_migration (number bigint PRIMARY KEY, name text COLLATE "C" NOT NULL, applied_at bigint NOT NULL, hash text COLLATE "C")',
       );
-    for (const { number, name, sql } of POSTGRES_MIGRATIONS) {
+    for (const migration of POSTGRES_MIGRATIONS) {
+      const { number, name } = migration;
       if (number <= current) continue;
       onMigrationStep({ from: current, step: name });
-      await runMigration(connection, { number, name, sql }, current);
+      await runMigration(connection, migration, current);
       await connection.run(
         "INSERT INTO schema_migration (number, name, applied_at) VALUES (?1, ?2, ?3)",
         number,
@@ -123,8 +119,7 @@ export async function migratePostgres(
         clock.now(),
       );
     }
-    for (const { number, sql } of POSTGRES_MIGRATIONS)
-      await connection.run(RECORD_HASH, number, hashMigration(sql));
+    for (const { number, hash } of POSTGRES_MIGRATIONS) await connection.run(RECORD_HASH, number, hash);
     if (current > 0) await requireTables(connection);
     await connection.script("COMMIT");
   } catch (error) {

@@ -5,7 +5,6 @@
 import { constants, Database, type SQLQueryBindings } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { SCHEMA_VERSION } from "../migrate/migrations.ts";
 import type { Reader, SqlArguments } from "../port.ts";
 import { MOVED_NUMBER } from "../transfer/mark.ts";
@@ -62,7 +61,7 @@ export function openDatabaseFile(file: string): DatabaseFile {
 }
 
 function openAsItLies(file: string): Database {
-  const address = pathToFileURL(file).href + (existsSync(`${file}-wal`) ? "" : "?immutable=1");
+  const address = Bun.pathToFileURL(file).href + (existsSync(`${file}-wal`) ? "" : "?immutable=1");
   const database = new Database(address, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
   database.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   return database;

@@ -5,14 +5,9 @@
 import schema from "../../../migrations/schema/sqlite.sql" with { type: "text" };
 import type { Clock } from "../../base/clock.ts";
 import { yieldToEventLoop } from "../index-scan.ts";
-import {
-  type AppliedMigration,
-  hashMigration,
-  listEdited,
-  RECORD_HASH,
-} from "../migrate/migration-record.ts";
+import type { Migration } from "../migrate/migration-record.ts";
+import { type AppliedMigration, listEdited, RECORD_HASH } from "../migrate/migration-record.ts";
 import { MigrationRefused, SCHEMA_VERSION, SQLITE_MIGRATIONS } from "../migrate/migrations.ts";
-import type { Migration } from "../migrate/read-migrations.ts";
 import { differs, listDifferences, readSqliteShape, TABLES } from "../migrate/schema-difference.ts";
 import type { Reader } from "../port.ts";
 import { MOVED_NUMBER, requireNotTransferred } from "../transfer/mark.ts";
@@ -166,5 +161,5 @@ function apply(connection: SqliteConnection, migrations: readonly Migration[], n
 /** Records this version's hashes. Its tables now match this version, whichever release applied each migration. */
 function recordHashes({ database }: SqliteConnection): void {
   const record = database.query(RECORD_HASH);
-  for (const { number, sql } of SQLITE_MIGRATIONS) record.run(number, hashMigration(sql));
+  for (const { number, hash } of SQLITE_MIGRATIONS) record.run(number, hash);
 }

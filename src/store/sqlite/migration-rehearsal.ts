@@ -3,7 +3,7 @@
  * database changes.
  */
 import { Database } from "bun:sqlite";
-import type { Migration } from "../migrate/read-migrations.ts";
+import type { Migration } from "../migrate/migration-record.ts";
 import { listDifferences, readSqliteShape, TABLES } from "../migrate/schema-difference.ts";
 
 /** Lists what would go wrong: the migration that fails, or the differences from this version's tables afterwards. Empty for a safe upgrade. */

@@ -9,8 +9,6 @@ import type { World } from "../io.ts";
 import { readDatabase, readDataDir } from "../service-option.ts";
 import { gather, type Listing, readLimit, type TimeOf } from "../terminal/listing.ts";
 import type { Api, Query } from "./api.ts";
-import { openLocalApi } from "./local-api.ts";
-import { connectLocalService } from "./local-service.ts";
 import { findServer, type Remote } from "./remote.ts";
 import {
   chooseTarget,
@@ -37,6 +35,8 @@ export async function withApi<Result>(
   const writes = access === "write";
   if (target.kind !== "folder") return await work(await connect(target, input, world, { writes }));
   requireDataDirectory(input, world);
+  // The local API is imported late, because a command that calls a server needs none of it.
+  const { openLocalApi } = await import("./local-api.ts");
   return await withEnvironment(input, world, async (store, environment) =>
     work(await openLocalApi(store, environment, { input, world, writes })),
   );
@@ -85,6 +85,7 @@ export async function requireServerOrService(
   const target = chooseTarget(input, world);
   if (target.kind === "folder") {
     requireDataDirectory(input, world);
+    const { connectLocalService } = await import("./local-service.ts");
     return await connectLocalService(input, world, keyName);
   }
   return await connect(target, input, world, access);

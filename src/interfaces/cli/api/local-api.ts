@@ -6,7 +6,6 @@ import type { ServiceConfig } from "../../../base/config.ts";
 import { createLog } from "../../../base/log.ts";
 import { Refusal } from "../../../base/refusal.ts";
 import { updateRejected } from "../../../engine/event/rejected-arrival.ts";
-import { recordDue } from "../../../engine/schedule/schedule.ts";
 import { SyncCap } from "../../../operator/sync/sync-cap.ts";
 import type { Environment } from "../../../platform/account/environment.ts";
 import { resolveTxt } from "../../../platform/mail/sender-domain.ts";
@@ -172,7 +171,11 @@ function makeDeps({ store, config, input, world }: Parts, { hasMasterKey, readSe
     resolveTxt,
     telemetry: null,
     // A local command trusts this machine's clock, as the server does.
-    scheduler: { trustsClock: () => true, recordDue },
+    scheduler: {
+      trustsClock: () => true,
+      // The schedule's code is large, and only a change of a relay needs it.
+      recordDue: async (...due) => (await import("../../../engine/schedule/schedule.ts")).recordDue(...due),
+    },
     // A server that runs here writes its recent requests within a second.
     writeRecentRequests: () => updateRejected(store, clock.now()),
     projectFolder: null,

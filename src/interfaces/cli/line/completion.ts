@@ -5,12 +5,9 @@
 import { type Command, type NameKind, type Option, refuseChoice, UsageError } from "../command.ts";
 import type { World } from "../io.ts";
 import { findNames } from "./known-name.ts";
-import { findCommand, HELP, parseCommand, resolveAlias, SHOWING } from "./parse.ts";
+import { COMPLETE_WORD, findCommand, HELP, parseCommand, resolveAlias, SHOWING } from "./parse.ts";
 
 const SHELLS = ["bash", "zsh", "fish", "powershell"] as const;
-
-/** The word that a shell's script calls, followed by `=` with the current word and then the words before it. */
-export const COMPLETE_WORD = "__complete";
 
 const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], string>> = {
   bash: `_relay() {

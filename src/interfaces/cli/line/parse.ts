@@ -4,6 +4,9 @@ import { findNearestName } from "../../../base/text.ts";
 import { type Command, Input, type Option, UsageError } from "../command.ts";
 import type { World } from "../io.ts";
 
+/** The word that the script of a shell's completion calls, followed by `=` with the current word and then the words before it. */
+export const COMPLETE_WORD = "__complete";
+
 export const HELP: Option = { name: "help", help: "show this help" };
 /** The options that control the display. Every command takes them. */
 export const SHOWING: readonly Option[] = [

@@ -4,7 +4,7 @@
  * used is refused.
  */
 import type { TelemetryConfig } from "../../../base/config.ts";
-import { VERSION } from "../../../base/release/change.ts";
+import { VERSION } from "../../../base/release/version.ts";
 import { UsageError } from "../command.ts";
 import type { World } from "../io.ts";
 

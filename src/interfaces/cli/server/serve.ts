@@ -6,7 +6,7 @@
 import { type ServiceConfig, servesCookies } from "../../../base/config.ts";
 import { nearHost, originOf } from "../../../base/listening.ts";
 import { createLog, type Log } from "../../../base/log.ts";
-import { VERSION } from "../../../base/release/change.ts";
+import { VERSION } from "../../../base/release/version.ts";
 import { StoreUnavailable } from "../../../store/port.ts";
 import type { Command, Input } from "../command.ts";
 import { noteRunning } from "../data-directory.ts";

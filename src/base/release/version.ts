@@ -1,0 +1,5 @@
+/** The version of this service, without the change feed, which most commands do not need. */
+import { version } from "../../../package.json" with { type: "json" };
+
+/** The version in package.json, which is that of the newest release in the change feed. */
+export const VERSION: string = version;

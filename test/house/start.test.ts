@@ -1,0 +1,77 @@
+/** Checks that a command loads only its own code, by counting modules. A time would depend on the machine. */
+import { describe, expect, test } from "bun:test";
+import { loadRoutes } from "../../src/interfaces/api/load-routes.ts";
+import { ROUTES } from "../../src/interfaces/api/route-list.ts";
+import { loadCommands } from "../../src/interfaces/cli/load-command.ts";
+import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
+import { readSources } from "./source-tree.ts";
+
+const SOURCES = new Map(readSources("src").map((source) => [source.path, source]));
+
+/** Lists the modules that loading a file loads, without those that it imports when it uses them. */
+function listLoaded(file: string): string[] {
+  const loaded = new Set([file]);
+  for (const path of loaded) {
+    for (const one of SOURCES.get(path)?.imports ?? []) if (!one.typeOnly && !one.isDynamic) loaded.add(one.file ?? one.from);
+  }
+  return [...loaded].sort();
+}
+
+test("relay --version loads only the command line itself", () => {
+  expect(listLoaded("src/main.ts")).toEqual([
+    "node:fs",
+    "node:os",
+    "node:path",
+    "node:util",
+    "package.json",
+    "src/base/clock.ts",
+    "src/base/database-url.ts",
+    "src/base/json.ts",
+    "src/base/limit.ts",
+    "src/base/log.ts",
+    "src/base/output.ts",
+    "src/base/own-executable.ts",
+    "src/base/process-list.ts",
+    "src/base/release/version.ts",
+    "src/base/text.ts",
+    "src/interfaces/cli/command.ts",
+    "src/interfaces/cli/io.ts",
+    "src/interfaces/cli/line/parse.ts",
+    "src/interfaces/cli/load-command.ts",
+    "src/interfaces/cli/named-command.ts",
+    "src/interfaces/cli/run.ts",
+    "src/interfaces/cli/sync/git-commit.ts",
+    "src/interfaces/cli/terminal/pager.ts",
+    "src/interfaces/cli/terminal/screen.ts",
+    "src/interfaces/cli/terminal/table.ts",
+    "src/interfaces/cli/terminal/time-text.ts",
+    "src/main.ts",
+  ]);
+});
+
+test("a command of a data directory loads no other command, no route, no PostgreSQL and no server", () => {
+  const loaded = listLoaded("src/interfaces/cli/events/events.ts");
+  const foreign = /^src\/(service|boot|insight|interfaces\/(api|docs)|store\/postgres\/postgres)|^elysia$|^bun:sql$|registry\.ts$/;
+  expect(loaded.filter((path) => foreign.test(path))).toEqual([]);
+});
+
+describe("each command is found without the list of all commands", () => {
+  test.each([...new Set(COMMANDS.map(({ words }) => words[0] ?? ""))])("relay %s", async (first) => {
+    const listed = COMMANDS.filter(({ words }) => words[0] === first);
+    const loaded = await loadCommands(first);
+    expect(loaded.length).toBe(listed.length);
+    expect(listed.filter((command) => !loaded.includes(command))).toEqual([]);
+  });
+
+  test("an earlier name of a noun is found in the list", async () => {
+    const first = COMMANDS.flatMap(({ words, aliases = [] }) => aliases.flatMap(([word]) => (word === words[0] ? [] : (word ?? ""))));
+    for (const word of first) expect(await loadCommands(word)).toEqual([]);
+  });
+});
+
+test("a path finds the same routes among those of its resource as among all", async () => {
+  for (const { path } of ROUTES) {
+    const found = (await loadRoutes(path)).filter((route) => route.path === path);
+    expect(found).toEqual(ROUTES.filter((route) => route.path === path));
+  }
+});
