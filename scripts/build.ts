@@ -6,14 +6,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
+import { BUILD_FLAGS } from "./build-flags.ts";
 import { fetchBun } from "./release/fetch-bun.ts";
 import { executableFile, RELEASED, type ReleasedSystem } from "./release/systems.ts";
 import { runStep } from "./step.ts";
-
-/** Removes the source maps next to the executable, which contains them. */
-function removeMaps(folder: string): void {
-  for (const file of readdirSync(folder)) if (file.endsWith(".map")) rmSync(join(folder, file));
-}
 
 interface Build {
   /** The target system; undefined for the system of this machine. */
@@ -75,15 +71,7 @@ async function compileOn(base: string, { target, outfile }: Build): Promise<numb
     "build",
     // A relative path keeps the folders of this machine out of stack traces.
     relative(folder, "src/main.ts"),
-    "--compile",
-    "--minify",
-    "--format=esm",
-    "--splitting",
-    "--bytecode",
-    "--sourcemap=inline",
-    // The executable must not read the configuration files of Bun in the working directory.
-    "--no-compile-autoload-dotenv",
-    "--no-compile-autoload-bunfig",
+    ...BUILD_FLAGS,
     `--compile-executable-path=${base}`,
     ...(target === undefined ? [] : [`--target=${target}`]),
     `--outfile=${relative(folder, outfile)}`,
@@ -128,5 +116,4 @@ let failed = 0;
 for (const build of builds) {
   if ((await compile(build)) !== 0) failed++;
 }
-removeMaps(out);
 process.exit(failed === 0 ? 0 : 1);

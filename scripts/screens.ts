@@ -58,6 +58,13 @@ const LOOKS: Look[] = all
     )
   : [...SHOWN.map((name): Look => [name, 1280, "light"]), ["home", 390, "dark"]];
 
+/** Saves the page as lossless WebP, which is a third of its size as PNG. The executable contains these files. */
+async function shoot(name: string, fullPage: boolean): Promise<void> {
+  const png = await page.screenshot({ fullPage });
+  await Bun.write(join(folder, `${name}.webp`), await new Bun.Image(png).webp({ lossless: true }).bytes());
+  console.log(`${name}.webp`);
+}
+
 for (const [name, width, scheme] of LOOKS) {
   await page.setViewportSize({ width, height: HEIGHT });
   await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
@@ -66,9 +73,7 @@ for (const [name, width, scheme] of LOOKS) {
   // Some parts load after the heading.
   await Bun.sleep(1_000);
   const narrow = width < 1_000 ? "-narrow" : "";
-  const file = all ? `${name}-${width}-${scheme}.png` : `${name}${narrow}.png`;
-  await page.screenshot({ path: join(folder, file), fullPage: all && width < 1_000 });
-  console.log(file);
+  await shoot(all ? `${name}-${width}-${scheme}` : `${name}${narrow}`, all && width < 1_000);
 }
 if (!all) {
   await page.setViewportSize({ width: 1280, height: HEIGHT });
@@ -77,6 +82,6 @@ if (!all) {
   await page.keyboard.press("Control+k");
   await page.keyboard.type("check");
   await Bun.sleep(1_000);
-  await page.screenshot({ path: join(folder, "find.png") });
+  await shoot("find", false);
 }
 if (visit.complaints.length > 0) console.log("The console complained:", visit.complaints);

@@ -16,6 +16,7 @@ import { run } from "./measure/run.ts";
 import { screens } from "./measure/screens.ts";
 import { secret } from "./measure/secret.ts";
 import { start } from "./measure/start.ts";
+import { startTime } from "./measure/start-time.ts";
 import { sustained } from "./measure/sustained.ts";
 import { text } from "./measure/text.ts";
 import type { Measure } from "./measure.ts";
@@ -32,6 +33,7 @@ export const MEASURES: readonly Measure[] = [
   growth,
   start,
   plan,
+  startTime,
   lag,
   dashboard,
   screens,

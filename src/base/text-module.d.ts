@@ -76,7 +76,7 @@ declare module "*/Caddyfile" {
 }
 
 /** The path of a file. */
-declare module "*.png" {
+declare module "*.webp" {
   const path: string;
   export default path;
 }

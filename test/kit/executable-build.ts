@@ -5,6 +5,7 @@
 import { Database } from "bun:sqlite";
 import { constants, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { BUILD_FLAGS } from "../../scripts/build-flags.ts";
 import { TEST_MS } from "./patience.ts";
 
 const PROJECT = resolve(import.meta.dir, "../..");
@@ -20,6 +21,7 @@ const MADE_OF = [
   "changes",
   "senders",
   "scripts/build.ts",
+  "scripts/build-flags.ts",
   "scripts/release/systems.ts",
   "scripts/license-page.ts",
   "package.json",
@@ -41,7 +43,7 @@ const PROGRAMS = {
 
 function compile(script: string, name: string): string[] {
   const outfile = join(DIST, `${name}${SUFFIX}`);
-  return ["build", join(PROJECT, script), "--compile", "--minify", "--format=esm", "--splitting", "--bytecode", `--outfile=${outfile}`];
+  return ["build", join(PROJECT, script), ...BUILD_FLAGS, `--outfile=${outfile}`];
 }
 
 const placed = new Map<Program, string>();

@@ -91,7 +91,7 @@ function answerHtml(docs: Docs, request: Request, id: string): Response {
 
 /** Answers a screenshot. It is read at each request, and only the browser caches it. */
 async function answerScreen(request: Request, name: string, path: string): Promise<Response> {
-  const file = makeFile({ name, contentType: "image/png", bytes: await Bun.file(path).bytes() });
+  const file = makeFile({ name, contentType: "image/webp", bytes: await Bun.file(path).bytes() });
   return answerFile(request, file, "no-cache");
 }
 

@@ -6,7 +6,7 @@
 /** The path of the documentation. */
 export const DOCS_PATH = "/docs";
 
-const PICTURE = /^screens\/[\w-]+\.png$/;
+const PICTURE = /^screens\/[\w-]+\.webp$/;
 
 /** Returns the address of a link in a page. */
 export function resolveLink(href: string): string {
