@@ -20,7 +20,14 @@ const SETTINGS = "./etc/relay/relay.env";
 const SCRIPTS = ["postinst", "postrm", "prerm"];
 
 /** Writes a package for each system that Debian has. Returns their paths. */
-export async function writeDebs({ built, out, systems, version, time }: Release): Promise<string[]> {
+export async function writeDebs({
+  built,
+  out,
+  systems,
+  version,
+  time,
+  repository,
+}: Release): Promise<string[]> {
   const common = [...listFiles(), ...listPapers(version, time)];
   const paths: string[] = [];
   for (const system of systems.filter(({ libc }) => libc?.name === "glibc")) {
@@ -28,7 +35,10 @@ export async function writeDebs({ built, out, systems, version, time }: Release)
     const files = [{ path: "./usr/bin/relay", mode: 0o755, content: executable }, ...common];
     const content = [
       { name: "debian-binary", content: Buffer.from("2.0\n") },
-      { name: "control.tar.gz", content: await makeTarGz(listControl(system, version, files), time) },
+      {
+        name: "control.tar.gz",
+        content: await makeTarGz(listControl(system, { version, repository }, files), time),
+      },
       { name: "data.tar.gz", content: await makeTarGz(withFolders(files), time) },
     ];
     const path = join(out, debFile(system));
@@ -97,7 +107,11 @@ their names and their licenses.
 }
 
 /** Lists the files about the package itself. dpkg keeps what an administrator changed in the files of `conffiles`. */
-function listControl(system: ReleasedSystem, version: string, files: readonly PackedFile[]): PackedFile[] {
+function listControl(
+  system: ReleasedSystem,
+  { version, repository }: Pick<Release, "version" | "repository">,
+  files: readonly PackedFile[],
+): PackedFile[] {
   const bytes = files.map(({ content }) => Buffer.from(content ?? ""));
   const kibibytes = bytes.reduce((sum, { length }) => sum + Math.ceil(length / 1024), 0);
   const sums = files.map(
@@ -113,6 +127,7 @@ function listControl(system: ReleasedSystem, version: string, files: readonly Pa
     Depends: "libc6 (>= 2.17), init-system-helpers (>= 1.54~), systemd",
     Section: "web",
     Priority: "optional",
+    ...(repository === null ? {} : { Homepage: repository }),
     Description: describe(),
   };
   const control = Object.entries(fields).map(([name, value]) => `${name}: ${value}\n`);

@@ -9,7 +9,7 @@ import { type ContainerSettings, readContainer } from "./dockerfile.ts";
 import { listNeeded } from "./elf.ts";
 import { ARCHITECTURES, type Architecture, type Libc } from "./libc.ts";
 import { makeTar, type PackedFile, withFolders } from "./pack.ts";
-import { git, PROJECT, readManifest } from "./release.ts";
+import { git, PROJECT, readManifest, readRepository } from "./release.ts";
 import { executableFile, RELEASED, type ReleasedSystem } from "./systems.ts";
 
 /** The systems of the image: Linux with the GNU C library. */
@@ -174,15 +174,17 @@ interface ConfigParts {
 }
 
 function makeConfig({ architecture, layers, version, time }: ConfigParts): object {
-  const { description, license } = readManifest();
+  const manifest = readManifest();
+  const repository = readRepository(manifest);
   const created = time.toISOString();
   const revision = git("rev-parse", "HEAD");
   const labels = {
     "org.opencontainers.image.title": NAME,
-    "org.opencontainers.image.description": description,
+    "org.opencontainers.image.description": manifest.description,
     "org.opencontainers.image.version": version,
-    "org.opencontainers.image.licenses": license,
+    "org.opencontainers.image.licenses": manifest.license,
     "org.opencontainers.image.created": created,
+    ...(repository === null ? {} : { "org.opencontainers.image.source": repository }),
     ...(revision === null ? {} : { "org.opencontainers.image.revision": revision }),
   };
   return {

@@ -19,7 +19,14 @@ const place = mkdtempSync(join(tmpdir(), "relay-deb-"));
 afterAll(() => rmSync(place, { recursive: true }));
 
 async function writeAll(name: string): Promise<{ release: Release; files: string[] }> {
-  const release = { built: join(place, name), out: join(place, name, "out"), systems: RELEASED, version: "1.2.3", time: TIME, repository: null };
+  const release = {
+    built: join(place, name),
+    out: join(place, name, "out"),
+    systems: RELEASED,
+    version: "1.2.3",
+    time: TIME,
+    repository: "https://example.com/relay",
+  };
   mkdirSync(release.out, { recursive: true });
   for (const system of RELEASED) writeFileSync(join(release.built, executableFile(system)), `executable for ${system.name}`);
   return { release, files: await writeDebs(release) };
@@ -117,6 +124,7 @@ describe.each(NAMES.map((name) => [name] as const))("the package for %s", (name)
     const fields = text["./control"] ?? "";
     expect(fields).toStartWith(`Package: relay-service\nVersion: 1.2.3-1\nArchitecture: ${name === "linux-x64" ? "amd64" : "arm64"}\n`);
     expect(fields).toContain("\nDepends: libc6 (>= 2.17), ");
+    expect(fields).toContain("\nHomepage: https://example.com/relay\n");
     // Debian shows at most 80 columns of a description.
     expect(fields.split("\n").filter((line) => line.length > 80)).toEqual([]);
     const data = (await read("data.tar.gz")).filter((entry) => !entry.name.endsWith("/"));

@@ -92,6 +92,8 @@ describe.each(SERVERS.map((name, at) => [name, examples[at] ?? []] as const))("%
     expect([...env.keys()].filter((name) => !known.has(name))).toEqual([]);
     for (const name of ["RELAY_MASTER_KEY", "RELAY_DATABASE"].filter((one) => env.has(one)))
       expect(Object.keys(env.get(name))).toEqual(["name", "valueFrom"]);
+    // The server creates this folder for itself, and relay doctor warns of one that others can read.
+    expect(env.get("RELAY_DATA_DIR").value).toBe(`${container.volumeMounts[0].mountPath}/relay`);
     // Kubernetes would set RELAY_PORT for a Service named relay.
     expect(pod.enableServiceLinks).toBe(false);
   });
