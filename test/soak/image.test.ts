@@ -185,6 +185,10 @@ if (system !== undefined && libc !== null) {
         await callApi(node, tenant, "GET", "/persons/access/access:club?email=ada@example.com").catch(() => null);
       expect(await poll(access, (answer) => answer?.granted === true)).toMatchObject({ granted: true });
 
+      // The image has the root certificates that PostgreSQL's sslrootcert=system asks for, so only the server is missing.
+      const away = "postgres://relay:pass@127.0.0.1:9/relay?sslmode=verify-full&sslrootcert=system";
+      expect((await exec(port, program, "doctor", "--database", away, "--data-dir", "/data/other")).said).toContain("no server accepts connections");
+
       expect(await exec(port, program, "apps", "create", "Other", "--id", "other", "--data-dir", "/etc/relay")).toMatchObject({ code: 1 });
       expect(readdirSync(join(root, "etc"))).not.toContain("relay");
       expect(readdirSync(data)).toContain("relay.db");
