@@ -94,10 +94,8 @@ async function writeUploads(built: string, out: string): Promise<string[]> {
   return [...files, writeChecksums(out, files)];
 }
 
-const { npm, check, "dry-run": dryRun, tests, out } = readOptions();
-if (check || dryRun) checkAgreement();
-if (!check) {
-  if (dryRun && tests) await mustRun([".ci/run"], "a test failed");
+/** Builds and writes everything, and prints what to upload and to publish. */
+async function writeRelease(): Promise<void> {
   const build = [process.execPath, "scripts/build.ts", "--all", "--out", out];
   await mustRun(build, "an executable could not be built");
   if (!npm) {
@@ -109,4 +107,14 @@ if (!check) {
   const packages = writeNpmPackages({ built: out, out: join(out, "npm") });
   console.log(`${dryRun ? "Would publish" : "Publish"} in this order:`);
   for (const { name, folder } of packages) console.log(`npm publish ${folder}    # ${name}`);
+}
+
+const { npm, check, "dry-run": dryRun, tests, out } = readOptions();
+try {
+  if (check || dryRun) checkAgreement();
+  if (dryRun && tests && !check) await mustRun([".ci/run"], "a test failed");
+  if (!check) await writeRelease();
+} catch (error) {
+  console.error(`release: ${(error as Error).message}`);
+  process.exit(1);
 }
