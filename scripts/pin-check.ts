@@ -33,6 +33,7 @@ const { port } = pinnedServer.address() as AddressInfo;
 const decoy = await listen(authority.issue(["localhost"]), "::1", port, decoySeen).catch(() => null);
 const looked: string[] = [];
 const caller = createCaller({
+  concurrency: 32,
   ownHosts: () => [],
   allowPrivate: ["127.0.0.0/8"],
   clock: systemClock,

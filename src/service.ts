@@ -154,7 +154,7 @@ async function startOnce(
   log: Log,
   early: EarlyPort,
 ): Promise<Service> {
-  const { clock, allowPrivate, dataDir, limits } = config;
+  const { clock, allowPrivate, concurrency, dataDir, limits } = config;
   const local = config.mode === "local";
   let port = config.port;
   // Clients cannot call the wildcard address, so without a base URL the loopback address is used.
@@ -179,7 +179,7 @@ async function startOnce(
   const ownMailer = createMailer({ store, sealer, clock, log, allowPrivate, baseUrl, local });
   const mailer = ports.mailer ?? ownMailer;
   const ownHosts = () => [baseUrl(), originOf(config.host, port)].map(ownHostOf);
-  const caller = createCaller({ ownHosts, allowPrivate, clock });
+  const caller = createCaller({ ownHosts, allowPrivate, clock, concurrency });
   started.defer(() => caller.close());
 
   // The definitions that run now, and how each relay is.
@@ -213,7 +213,7 @@ async function startOnce(
     clock,
     relays,
     log,
-    concurrency: config.concurrency,
+    concurrency,
     limits,
     ports: {
       caller: ports.caller ?? caller,

@@ -1,17 +1,23 @@
 /**
- * Posts notices one after another to a URL of this machine. It prints the µs of CPU of all threads for each call after the warm-up. `product` is
- * the service's outbound client with its rules. `bare` is a keep-alive client that only signs and posts.
+ * Posts notices one after another, or in rounds of several at once as the runner does, to a URL of this machine. It prints the µs of CPU of all
+ * threads for each call after the warm-up. `product` is the service's outbound client with its rules. `bare` is a keep-alive client that only
+ * signs and posts.
  *
- * bun scripts/bench/caller.ts <product|bare> <url> <calls> <calls to warm up>
+ * bun scripts/bench/caller.ts <product|bare> <url> <calls> <calls to warm up> [<calls at once>]
  */
 import { systemClock } from "../../src/base/clock.ts";
 import { createCaller } from "../../src/platform/outbound/caller.ts";
 import { signNotice } from "../../src/platform/outbound/notice-signature.ts";
 
-const [kind = "product", url = "", count = "2000", warmUp = "1000"] = process.argv.slice(2);
+const [kind = "product", url = "", count = "2000", warmUp = "1000", atOnce = "1"] = process.argv.slice(2);
 const signingSecret = "sgn_bench";
 const body = JSON.stringify({ id: "evt_bench", event: { note: "x".repeat(600) } });
-const caller = createCaller({ ownHosts: () => ["relay.example"], allowPrivate: [], clock: systemClock });
+const caller = createCaller({
+  concurrency: 32,
+  ownHosts: () => ["relay.example"],
+  allowPrivate: [],
+  clock: systemClock,
+});
 
 async function callProduct(): Promise<boolean> {
   const outcome = await caller.call({ url, body, signingSecret, local: true });
@@ -29,8 +35,10 @@ async function callBare(): Promise<boolean> {
 
 async function repeat(calls: number): Promise<void> {
   const call = kind === "product" ? callProduct : callBare;
-  for (let index = 0; index < calls; index++)
-    if (!(await call())) throw new Error(`${url} did not answer ok`);
+  for (let index = 0; index < calls; index += Number(atOnce)) {
+    const round = await Promise.all(Array.from({ length: Number(atOnce) }, call));
+    if (round.includes(false)) throw new Error(`${url} did not answer ok`);
+  }
 }
 
 await repeat(Number(warmUp));

@@ -23,7 +23,7 @@ async function postAll(manner: string, isKeeping: boolean): Promise<Counts & { a
   const url = `http://localhost:${new TextDecoder().decode(value).trim()}/`;
   // The clock does not move, so even on a slow machine the caller learns in time that a server closed a connection.
   const clock = { ...systemClock, monotonicMs: () => 0 };
-  const caller = createCaller({ ownHosts: () => [], allowPrivate: [], clock });
+  const caller = createCaller({ concurrency: 32, ownHosts: () => [], allowPrivate: [], clock });
   if (!isKeeping) caller.close();
   const attempts = new Map<string, number>();
   let next = 0;

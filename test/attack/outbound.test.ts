@@ -78,6 +78,7 @@ beforeAll(async () => {
     server,
   };
   const caller = createCaller({
+    concurrency: 32,
     ownHosts: () => [ownHostOf("https://relay.example.test"), ownHostOf(running.service.url), ownHostOf("https://93.184.215.99")],
     allowPrivate: [],
     clock: new VirtualClock(0),
@@ -202,6 +203,7 @@ test("a redirect to a private address is a failure and is not followed, and a na
   try {
     const looks: string[] = [];
     const caller = createCaller({
+      concurrency: 32,
       ownHosts: () => [],
       allowPrivate: ["public.test", "moves.test"],
       clock: new VirtualClock(0),

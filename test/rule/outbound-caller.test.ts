@@ -38,7 +38,7 @@ async function listenOn(server: Server | ReturnType<typeof createRawServer>, hos
 }
 
 function makeCaller(options: Partial<CallerOptions> = {}) {
-  return createCaller({ ownHosts: () => [], allowPrivate: [], clock: systemClock, ...options });
+  return createCaller({ concurrency: 32, ownHosts: () => [], allowPrivate: [], clock: systemClock, ...options });
 }
 
 function request(url: string, more: Partial<CallRequest> = {}): CallRequest {

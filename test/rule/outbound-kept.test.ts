@@ -67,7 +67,7 @@ afterAll(() => {
 });
 
 function makeCaller(options: Partial<CallerOptions> = {}) {
-  const caller = createCaller({ ownHosts: () => [], allowPrivate: [], clock: systemClock, ...options });
+  const caller = createCaller({ concurrency: 32, ownHosts: () => [], allowPrivate: [], clock: systemClock, ...options });
   callers.push(caller);
   const call = (url: string, local = true) => caller.call({ url, body: "{}", signingSecret: "secret", local });
   return { ...caller, call };
@@ -238,10 +238,18 @@ describe("idle connections are limited", () => {
     return Promise.all(calls);
   }
 
-  test("to eight for each origin and 64 in total, and closing the caller closes them", async () => {
+  test("to the calls that ran at once to an origin, which later rounds use again", async () => {
+    // The clock does not move, so no connection gets too old on a slow machine.
+    const caller = makeCaller({ clock: { ...systemClock, monotonicMs: () => 0 } });
+    const count = countFromNow();
+    for (let round = 0; round < 4; round++) await callAtOnce(caller, ["localhost"], 32);
+    expect(count()).toEqual({ connections: 32, calls: 128 });
+    await callAtOnce(caller, ["localhost"], 40);
+    expect(count()).toEqual({ connections: 40, calls: 168 });
+  });
+
+  test("to 64 in total, and closing the caller closes them", async () => {
     const caller = makeCaller();
-    await callAtOnce(caller, ["localhost"], 20);
-    await until(() => target.open.size === 8);
     const hosts = Array.from({ length: 12 }, (_, index) => `h${index}.localhost`);
     await callAtOnce(caller, hosts, 8);
     await until(() => target.open.size === 64);
@@ -254,6 +262,13 @@ describe("idle connections are limited", () => {
     await until(() => target.open.size === 0);
     expect(await caller.call(url())).toMatchObject({ ok: true });
     await until(() => target.open.size === 0);
+  });
+
+  test("to the number of calls that may run at once, if it is larger", async () => {
+    const caller = makeCaller({ concurrency: 70 });
+    const count = countFromNow();
+    for (let round = 0; round < 2; round++) await callAtOnce(caller, ["a.localhost", "b.localhost"], 35);
+    expect(count()).toEqual({ connections: 70, calls: 140 });
   });
 
   test("and a call in progress when the caller closes succeeds and leaves no connection", async () => {
@@ -289,7 +304,7 @@ describe("idle connections are limited", () => {
       globalThis.setTimeout = (work, ms, ...given) => later(work, ms < 400 ? ms : 2 ** 31 - 1, ...given);
       const { createCaller } = await import(${JSON.stringify(join(import.meta.dir, "../../src/platform/outbound/caller.ts"))});
       const { systemClock } = await import(${JSON.stringify(join(import.meta.dir, "../../src/base/clock.ts"))});
-      const caller = createCaller({ ownHosts: () => [], allowPrivate: [], clock: systemClock });
+      const caller = createCaller({ concurrency: 32, ownHosts: () => [], allowPrivate: [], clock: systemClock });
       await caller.warmUp(new URL(${JSON.stringify(url())}));
       const { ok } = await caller.call({ url: ${JSON.stringify(url())}, body: "{}", signingSecret: "secret", local: true });
       console.log(ok);`;

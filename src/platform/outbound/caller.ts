@@ -73,6 +73,8 @@ export interface CallerOptions {
   /** Private targets that the operator allows: exact host names, or ranges such as `10.1.0.0/16`. */
   allowPrivate: readonly string[];
   clock: Clock;
+  /** The number of calls that may run at once, so that each can keep its connection. */
+  concurrency: number;
   /** Looks up all addresses of a host name; `makeLookup` by default. */
   lookup?: AddressLookup;
   /** PEM certificates of authorities that are trusted in addition to the built-in ones. */
@@ -102,7 +104,7 @@ export function createCaller(options: CallerOptions): PooledCaller {
   const allow = parseAllowList(options.allowPrivate);
   const { lookup = makeLookup(allow) } = options;
   const trust = makeTrust(certificateAuthorities);
-  const pool = new ConnectionPool(clock);
+  const pool = new ConnectionPool(clock, options.concurrency);
 
   async function callWithin(call: Call): Promise<CallOutcome> {
     const { target, signal } = call;

@@ -4,23 +4,27 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Connection } from "./connection.ts";
 
+/** The most idle connections, unless more calls may run at once. */
 const MAX_IDLE = 64;
-const MAX_IDLE_PER_ORIGIN = 8;
 /** A connection is reopened after this time, so that its certificate is checked again. */
 const MAX_AGE_MS = 30_000;
 
 /**
  * Idle connections, reused for the next notice to the same origin. A connection is reused only if the current lookup returned its address and
- * the rules allow it; otherwise it is closed.
+ * the rules allow it; otherwise it is closed. An origin has no further limit, because a connection is opened only for a call without an idle
+ * one: an origin gets as many as its calls that run at once, and each closes after some idle seconds.
  */
 export class ConnectionPool {
   readonly #clock: Clock;
+  readonly #maxIdle: number;
   /** The most recently used connection is last. */
   #idle: Connection[] = [];
   #isClosed = false;
 
-  constructor(clock: Clock) {
+  /** `callsAtOnce`: the number of calls that may run at once. */
+  constructor(clock: Clock, callsAtOnce: number) {
     this.#clock = clock;
+    this.#maxIdle = Math.max(MAX_IDLE, callsAtOnce);
   }
 
   get size(): number {
@@ -43,11 +47,8 @@ export class ConnectionPool {
   release(connection: Connection): void {
     this.#idle.push(connection);
     if (this.#isClosed || !this.#isUsable(connection)) this.#close(connection);
-    const sameOrigin = this.#idle.filter((one) => one.origin === connection.origin);
-    const [first] = sameOrigin;
-    if (sameOrigin.length > MAX_IDLE_PER_ORIGIN && first !== undefined) this.#close(first);
     const [oldest] = this.#idle;
-    if (this.#idle.length > MAX_IDLE && oldest !== undefined) this.#close(oldest);
+    if (this.#idle.length > this.#maxIdle && oldest !== undefined) this.#close(oldest);
   }
 
   /** Closes all idle connections, and from now on every returned one. */
