@@ -28,6 +28,7 @@ test("the parts run every folder of tests", () => {
 interface Job {
   uses?: string;
   needs?: string[];
+  container?: string;
   permissions?: Record<string, string>;
   steps?: { uses?: string; run?: string; with?: Record<string, unknown> }[];
 }
@@ -54,10 +55,22 @@ test("a tag starts the release, which publishes after the same tests and the che
   expect(release.jobs["agree"]?.steps?.at(-1)?.run).toBe("npm run release -- --check");
 });
 
-test("only the job that publishes may write", () => {
+test("only the jobs that publish may write, each only to its own place", () => {
   expect([ci.permissions, release.permissions]).toEqual([{ contents: "read" }, { contents: "read" }]);
   const extra = Object.entries(release.jobs).filter(([, { permissions }]) => permissions !== undefined);
-  expect(extra.map(([name]) => name)).toEqual(["release"]);
+  const signing = { "id-token": "write", attestations: "write" };
+  expect(Object.fromEntries(extra.map(([name, { permissions }]) => [name, permissions]))).toEqual({
+    release: { contents: "write", ...signing },
+    image: { contents: "read", packages: "write", ...signing },
+  });
+});
+
+test("the image is pushed after the same tests, on the Debian of its C library, and its digest is signed", () => {
+  const image = release.jobs["image"];
+  expect([image?.needs, image?.container]).toEqual([["agree", "tests"], "node:24-bookworm"]);
+  const texts = (image?.steps ?? []).map(({ uses, run, with: inputs }) => `${uses ?? ""} ${run ?? ""} ${JSON.stringify(inputs ?? {})}`);
+  const order = ["actions/checkout", "skopeo", "npm run image", "skopeo copy --all", "steps.push.outputs.digest"];
+  expect(order.map((word) => texts.findIndex((text) => text.includes(word)))).toEqual([0, 1, 2, 3, 4]);
 });
 
 test("both workflows use the same version of an action", () => {
