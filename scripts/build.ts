@@ -8,6 +8,8 @@ import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { BUILD_FLAGS } from "./build-flags.ts";
 import { fetchBun } from "./release/fetch-bun.ts";
+import { releasesUrl } from "./release/installers.ts";
+import { findReleaseTime, readManifest, readRepository } from "./release/release.ts";
 import { executableFile, RELEASED, type ReleasedSystem } from "./release/systems.ts";
 import { runStep } from "./step.ts";
 
@@ -64,6 +66,15 @@ function removeStaleFolders(): void {
   }
 }
 
+/** Lists the options that write the facts of src/base/release/build.ts into the executable. */
+function listFacts(): string[] {
+  const releases = releasesUrl(readRepository(readManifest()));
+  const facts = { RELAY_BUILT_AT: findReleaseTime()?.toISOString() ?? null, RELAY_RELEASES_URL: releases };
+  return Object.entries(facts).flatMap(([name, value]) =>
+    value === null ? [] : [`--define=${name}=${JSON.stringify(value)}`],
+  );
+}
+
 async function compileOn(base: string, { target, outfile }: Build): Promise<number> {
   const folder = mkdtempSync(join("dist", WORK_FOLDER));
   const command = [
@@ -72,6 +83,7 @@ async function compileOn(base: string, { target, outfile }: Build): Promise<numb
     // A relative path keeps the folders of this machine out of stack traces.
     relative(folder, "src/main.ts"),
     ...BUILD_FLAGS,
+    ...listFacts(),
     `--compile-executable-path=${base}`,
     ...(target === undefined ? [] : [`--target=${target}`]),
     `--outfile=${relative(folder, outfile)}`,

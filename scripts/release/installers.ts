@@ -100,7 +100,7 @@ export function writeScoopManifest(release: Release): string[] {
 }
 
 /** Returns the address below which a repository has its releases. */
-function releasesUrl(repository: string | null): string | null {
+export function releasesUrl(repository: string | null): string | null {
   return repository === null ? null : `${repository}/releases`;
 }
 

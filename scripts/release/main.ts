@@ -20,6 +20,7 @@ import { writeArchives } from "./archives.ts";
 import { writeChecksums } from "./checksums.ts";
 import { writeDebs } from "./deb.ts";
 import { writeFormula, writeInstallScript, writeScoopManifest } from "./installers.ts";
+import { writeLatestFile } from "./latest.ts";
 import { writeNpmPackages } from "./npm.ts";
 import { writeProvenance } from "./provenance.ts";
 import { type ReleaseWriter, readManifest, readReleaseTime, readRepository } from "./release.ts";
@@ -34,6 +35,7 @@ const WRITERS: readonly ReleaseWriter[] = [
   writeFormula,
   writeScoopManifest,
   writeSbom,
+  writeLatestFile,
 ];
 
 const NO_REPOSITORY =

@@ -53,13 +53,18 @@ export function readRepository({ repository }: Pick<ProjectManifest, "repository
   return address;
 }
 
-/** Returns the time of a release: SOURCE_DATE_EPOCH, the time of the commit, or 1980 for sources without git. */
+/** Returns the time of a release, or 1980 for sources without git. */
 export function readReleaseTime(): Date {
+  return findReleaseTime() ?? new Date(Date.UTC(1980, 0, 1));
+}
+
+/** Finds the time of the sources: SOURCE_DATE_EPOCH, or the time of the commit; null without either. */
+export function findReleaseTime(): Date | null {
   const given = process.env.SOURCE_DATE_EPOCH;
   if (given !== undefined && !/^\d{1,11}$/.test(given))
     throw new Error(`SOURCE_DATE_EPOCH is "${given}". Set it to whole seconds since 1970, or remove it.`);
-  const seconds = given ?? git("log", "-1", "--format=%ct") ?? "315532800";
-  return new Date(Number(seconds) * 1000);
+  const seconds = given ?? git("log", "-1", "--format=%ct");
+  return seconds === null ? null : new Date(Number(seconds) * 1000);
 }
 
 /** Runs git in the repository and returns what it prints. Returns null if git fails or is missing. */

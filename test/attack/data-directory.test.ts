@@ -214,6 +214,7 @@ describe("a start with a database that contains nothing", () => {
         backupEveryMs: null,
         quick: false,
         readMetrics: async () => null,
+        builtAt: null,
         clock: systemClock,
       });
       expect(found.map(({ state, message }) => [state, message.slice(0, said.length)])).toEqual([["fail", said]]);

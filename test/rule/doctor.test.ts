@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { VERSION } from "../../src/base/release/version.ts";
 import { examine } from "../../src/operator/doctor/examine.ts";
 import { type DoctorTarget, type Finding, formatBytes, formatDuration } from "../../src/operator/doctor/finding.ts";
 import { checkBackups } from "../../src/operator/doctor/setup-check.ts";
@@ -45,6 +46,7 @@ function look(dataDir: string, more: Partial<DoctorTarget> = {}): Promise<Findin
     backupEveryMs: null,
     quick: false,
     readMetrics: async () => null,
+    builtAt: null,
     clock,
     ...more,
   });
@@ -75,6 +77,7 @@ describe("the doctor", () => {
   test("finds no problem in a healthy directory, and runs every check", async () => {
     const findings = await look(await newDirectory());
     expect(findings.map(({ check, state }) => `${check} ${state}`)).toEqual([
+      "version ok",
       "data directory ok",
       "disk space ok",
       "log ok",
@@ -529,5 +532,18 @@ describe("the export of telemetry", () => {
   test.each(rows)("$rule", async ({ metrics, state, message }) => {
     const found = (await look(await newDirectory(0), { readMetrics: async () => metrics })).find(({ check }) => check === "telemetry");
     expect([found?.state, found?.message]).toEqual([state, message]);
+  });
+});
+
+describe("the version", () => {
+  const rows: { rule: string; builtAt: string | null; state: string; message: string }[] = [
+    { rule: "not built from a release", builtAt: null, state: "ok", message: ", not from a release." },
+    { rule: "built today", builtAt: "2029-12-31T12:00:00.000Z", state: "ok", message: ", built less than a day ago." },
+    { rule: "built 179 days ago", builtAt: "2029-07-06T00:00:00.000Z", state: "ok", message: ", built 179 days ago." },
+    { rule: "built 180 days ago is old", builtAt: "2029-07-05T00:00:00.000Z", state: "warn", message: ", built 180 days ago." },
+  ];
+  test.each(rows)("$rule", async ({ builtAt, state, message }) => {
+    const found = (await look(await newDirectory(0), { builtAt })).find(({ check }) => check === "version");
+    expect([found?.state, found?.message]).toEqual([state, `${VERSION}${message}`]);
   });
 });

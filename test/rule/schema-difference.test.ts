@@ -43,6 +43,7 @@ function patient(dataDir: string, database: DatabaseUrl | null) {
     backupEveryMs: null,
     quick: false,
     readMetrics: async () => null,
+    builtAt: null,
     clock,
   };
 }

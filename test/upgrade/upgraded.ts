@@ -143,6 +143,7 @@ export async function useEverything(old: OldDatabase): Promise<void> {
     backupEveryMs: null,
     quick: false,
     readMetrics: async () => null,
+    builtAt: null,
     clock,
   });
   // The tests' PostgreSQL runs without fsync.

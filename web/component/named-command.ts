@@ -25,7 +25,7 @@ const GROUPS = {
   settings: "get|set",
 };
 const ALONE =
-  "backup|capture|changes|completion|config|dev|docs|doctor|guess|import-missed|init|licenses|login|logout|mcp|move|presets|promote|pull|ready|restore|schema|send|serve|simulate|status|sync|validate|verifiers|whoami";
+  "backup|capture|changes|completion|config|dev|docs|doctor|guess|import-missed|init|licenses|login|logout|mcp|move|presets|promote|pull|ready|restore|schema|send|serve|simulate|status|sync|upgrade|validate|verifiers|whoami";
 /** Words that continue the sentence after a command. */
 const GOES_ON =
   "after|again|and|anew|as|asks?|before|blocks|brings|by|can|copy|creates?|does|ends|finds|first|for|from|have|if|in|instead|knows|lets|lists?|looks|makes?|names?|needs|now|of|(?<! settings set [a-z.]+ )on|once|or|prints?|puts|removes?|requests?|requests?|runs?|says?|sets|shows?|signed|signs|so|stays?|tells?|that|then|to|until|was|what|when|which|while|who|with|writes";

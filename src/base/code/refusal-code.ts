@@ -471,6 +471,12 @@ export const REFUSALS = {
     why: "You answered no, or the command cannot ask because it does not run in a terminal.",
     todo: "Read the plan with `--dry-run`, then run the command with `--yes`.",
   },
+  feed_unusable: {
+    status: 503,
+    what: "The release feed could not be read.",
+    why: "The host of the releases does not answer, or the address has no `latest.json` of a release.",
+    todo: "Check the network and the address that `--from` or `RELAY_DOWNLOAD_URL` names, then repeat the command.",
+  },
   service_not_running: {
     status: 503,
     what: "No running service answered the command.",

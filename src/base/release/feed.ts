@@ -31,6 +31,11 @@ function writeRelease(release: Release): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** Reports whether a version is newer than another. */
+export function isNewer(version: string, than: string): boolean {
+  return compareVersions(readVersion(version) ?? [], readVersion(than) ?? []) > 0;
+}
+
 function readVersion(text: string): readonly number[] | null {
   return /^v?\d{1,6}(\.\d{1,6}){0,2}$/.test(text) ? text.replace("v", "").split(".").map(Number) : null;
 }

@@ -87,6 +87,7 @@ const MODULES: Readonly<Record<string, readonly (() => Promise<object>)[]>> = {
   simulate: [() => import("./events/simulate.ts")],
   status: [() => import("./sync/status.ts")],
   sync: [() => import("./sync/sync.ts")],
+  upgrade: [() => import("./server/upgrade.ts")],
   validate: [() => import("./sync/validate.ts")],
   verifiers: [() => import("./relays/verifiers.ts")],
   whoami: [() => import("./session/whoami.ts")],

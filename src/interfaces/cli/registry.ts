@@ -69,6 +69,7 @@ import { doctor } from "./server/doctor.ts";
 import { move } from "./server/move.ts";
 import { ready } from "./server/ready.ts";
 import { serve } from "./server/serve.ts";
+import { upgrade } from "./server/upgrade.ts";
 import { login, logout } from "./session/login.ts";
 import { mcp } from "./session/mcp.ts";
 import { whoami } from "./session/whoami.ts";
@@ -87,11 +88,8 @@ export const GROUPS: readonly Group[] = [
     lines: [
       { summary: "write a first relay, or list the known senders", commands: [init, presets] },
       { summary: "run relays here, send an example, and play a sale", commands: [dev, send, simulate] },
-      { summary: "check definition files, and print their schema", commands: [validate, schema] },
-      {
-        summary: "read the docs and changes, and verify calls",
-        commands: [docs, changes, verifiers],
-      },
+      { summary: "check definition files, and verify calls", commands: [validate, schema, verifiers] },
+      { summary: "read the docs and changes, find a newer release", commands: [docs, changes, upgrade] },
       { summary: "complete commands in a shell, and list licenses", commands: [completion, licenses] },
     ],
   },

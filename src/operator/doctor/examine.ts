@@ -40,6 +40,7 @@ import {
   checkRights,
   checkSecrets,
   checkSenderDomain,
+  checkVersion,
   isLocal,
 } from "./setup-check.ts";
 import { checkTables } from "./table-check.ts";
@@ -75,7 +76,7 @@ export async function examine(target: DoctorTarget): Promise<Finding[]> {
       "name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve";
     return [fail("data directory", `There is no database in ${dataDir}.`, todo)];
   }
-  const outside = [checkRights(target), checkDisk(target), checkLog(target)];
+  const outside = [checkVersion(target), checkRights(target), checkDisk(target), checkLog(target)];
   const { findings, local, storedEveryMs } = await checkDatabaseFile(target);
   const backupEveryMs = target.backupEveryMs ?? storedEveryMs;
   return [
@@ -88,7 +89,7 @@ export async function examine(target: DoctorTarget): Promise<Finding[]> {
 
 /** Checks PostgreSQL: without the checks of a database file, and with those of the server's setup. */
 async function examineShared(database: DatabaseUrl, target: DoctorTarget): Promise<Finding[]> {
-  const outside = existsSync(target.dataDir) ? [checkRights(target)] : [];
+  const outside = [checkVersion(target), ...(existsSync(target.dataDir) ? [checkRights(target)] : [])];
   const { findings, reader } = await checkServer(database, target);
   if (reader === null) return [...outside, ...findings];
   await using tx = reader;

@@ -28,6 +28,8 @@ export interface DoctorTarget {
   backupEveryMs: number | null;
   /** True if checks that take long on a large database are skipped. */
   quick: boolean;
+  /** The time from which this program was built, as ISO 8601; null if it is not known. */
+  builtAt: string | null;
   /** Returns the metrics of the server that runs on the data directory, as Prometheus' text; null if none answers. */
   readMetrics(): Promise<string | null>;
   clock: Clock;

@@ -1,7 +1,8 @@
 /** Checks the data directory on its disk, and the service's setup: its URL, its secrets, the sender domain, backups. */
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { HOUR_MS } from "../../base/limit.ts";
+import { DAY_MS, HOUR_MS } from "../../base/limit.ts";
+import { VERSION } from "../../base/release/version.ts";
 import { listEnvironments } from "../../platform/account/environment.ts";
 import { listOpenProblems } from "../../platform/audit/problem.ts";
 import { UNMAILED_ALERTS } from "../../platform/audit/undelivered-alerts.ts";
@@ -78,6 +79,17 @@ export function checkLog({ dataDir }: DoctorTarget): Finding {
     message,
     "look for a command or a backup that does not end; restarting the server cuts it",
   );
+}
+
+/** A release is old after this time. Its age is known without asking anyone. */
+const OLD_AFTER_MS = 180 * DAY_MS;
+
+export function checkVersion({ builtAt, clock }: DoctorTarget): Finding {
+  if (builtAt === null) return pass("version", `${VERSION}, not from a release.`);
+  const ageMs = clock.now() - Date.parse(builtAt);
+  const message = `${VERSION}, built ${ageMs < DAY_MS ? "less than a day" : formatDuration(ageMs)} ago.`;
+  if (ageMs < OLD_AFTER_MS) return pass("version", message);
+  return warn("version", message, "ask for a newer release with relay upgrade --check");
 }
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;

@@ -1,4 +1,5 @@
 /** Checks a data directory and advises how to fix what it finds (`relay doctor`). It changes nothing. */
+import { BUILT_AT } from "../../../base/release/build.ts";
 import { examine } from "../../../operator/doctor/examine.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT, readNearUrl, readRunningUrl } from "../data-directory.ts";
@@ -35,6 +36,7 @@ export const doctor: Command = {
       baseUrl: readBaseUrl(input) ?? readRunningUrl(dataDir),
       backupEveryMs: readBackupPeriod(input),
       quick: input.on("quick"),
+      builtAt: BUILT_AT,
       readMetrics: () => readMetrics(readNearUrl(dataDir)),
       clock: world.clock,
     });
