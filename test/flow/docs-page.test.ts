@@ -1,7 +1,8 @@
-/** Tests what a documentation page loads: the theme from the dashboard, and the dashboard's pictures. */
+/** Tests what a documentation page loads and shows: the theme from the dashboard, the dashboard's pictures, and wide tables. */
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { renderHtml } from "../../src/interfaces/docs/html.ts";
 import { startApi } from "../kit/api-server.ts";
 
 const ROOT = join(import.meta.dir, "..", "..");
@@ -50,4 +51,15 @@ test("every picture of the dashboard page is shown", async () => {
   const etag = (await fetch(api.base + pictures[0])).headers.get("etag") ?? "";
   expect((await fetch(api.base + pictures[0], { headers: { "if-none-match": etag } })).status).toBe(304);
   for (const path of ["/docs/screens/nothing.webp", "/docs/screens/toString"]) expect((await fetch(api.base + path)).status).toBe(404);
+});
+
+test.each([
+  [4, []],
+  [5, ["b", "&quot;c&quot;", "d", "e"]],
+])("a table of %p columns names the columns of these values, for a screen that shows a row as a list: %p", (columns, named) => {
+  const cells = ["a", "b", '"c"', "d", "e"].slice(0, columns);
+  const line = (words: readonly string[]): string => `| ${words.join(" | ")} |`;
+  const html = renderHtml([line(cells), line(cells.map(() => "---")), line(cells.map((_, at) => `${at}`))].join("\n"));
+  expect([...html.matchAll(/<td data-column="([^"]*)">/g)].map(([, name]) => name)).toEqual(named);
+  expect(html).toContain("<td>0</td>");
 });

@@ -17,6 +17,9 @@ export function escapeHtml(text: string): string {
 /** Prevents automatic links: an address in a sentence of a registry stays text. */
 const PLAIN_ADDRESSES = { url: () => undefined };
 
+/** The number of columns up to which a reader knows the column of each value without its name. */
+const NAMED_COLUMNS = 4;
+
 /** Renders the Markdown of a page. */
 export function renderHtml(text: string): string {
   const nameAnchor = anchorNamer();
@@ -40,8 +43,19 @@ export function renderHtml(text: string): string {
         `<img src="${escapeHtml(resolveLink(href))}" alt="${escapeHtml(words)}" loading="lazy">`,
       code: ({ text: code, lang }: Tokens.Code) => renderCode(code, lang ?? ""),
       table(token: Tokens.Table) {
-        const row = (cells: readonly Tokens.TableCell[], tag: "th" | "td"): string =>
-          `<tr>${cells.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("")}</tr>`;
+        // A small screen shows a row as a list. In a table of many columns, each value then needs the name of its column.
+        const named = token.header.length > NAMED_COLUMNS ? token.header : [];
+        const nameOf = (at: number): string => {
+          const name = at === 0 ? undefined : named[at]?.text;
+          return name === undefined ? "" : ` data-column="${escapeHtml(name)}"`;
+        };
+        const row = (cells: readonly Tokens.TableCell[], tag: "th" | "td"): string => {
+          const parts = cells.map((cell, at) => {
+            const name = tag === "td" ? nameOf(at) : "";
+            return `<${tag}${name}>${this.parser.parseInline(cell.tokens)}</${tag}>`;
+          });
+          return `<tr>${parts.join("")}</tr>`;
+        };
         const head = token.header.some(({ text: words }) => words !== "")
           ? `<thead>${row(token.header, "th")}</thead>`
           : "";
