@@ -2,6 +2,9 @@
  * Runs programs with another root folder, in mounts that only they see. Nothing of this machine changes: the kernel removes the mounts with the last
  * program in them. Only root can make such mounts.
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { tellNotRun } from "./not-run.ts";
 
 export interface MountNamespace extends AsyncDisposable {
@@ -16,9 +19,19 @@ export function lacksNamespaces(what: string, tools: readonly string[] = []): bo
   const missing = [...TOOLS, ...tools].filter((tool) => Bun.which(tool) === null);
   if (process.getuid?.() !== 0) tellNotRun(what, "only root can make mounts");
   else if (missing.length > 0) tellNotRun(what, `this machine has no ${missing.join(" and no ")}`);
-  else if (Bun.spawnSync(["unshare", "--mount", "true"]).exitCode !== 0) tellNotRun(what, "this machine does not let root make mounts");
+  else if (!canMount()) tellNotRun(what, "this machine does not let root make mounts");
   else return false;
   return true;
+}
+
+/** Tries the mounts of the tests. A container often allows none of them. */
+function canMount(): boolean {
+  const trial = mkdtempSync(join(tmpdir(), "relay-mount-"));
+  const mounts = `mount -t tmpfs tmpfs "${trial}" && mkdir "${trial}/a" "${trial}/b" "${trial}/c" &&
+    mount -t overlay overlay -o "lowerdir=/,upperdir=${trial}/a,workdir=${trial}/b" "${trial}/c"`;
+  const { exitCode } = Bun.spawnSync(["unshare", "--mount", "--propagation", "private", "sh", "-c", mounts]);
+  rmSync(trial, { recursive: true });
+  return exitCode === 0;
 }
 
 /** Runs the shell lines `setup`, which mount something at `root`. Throws with their output if they fail. */

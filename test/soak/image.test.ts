@@ -36,11 +36,20 @@ async function findLibc(): Promise<Record<"amd64" | "arm64", Libc> | null> {
     try {
       return await fetchLibc(folder);
     } catch (error) {
-      tellNotRun(what, `the C library could not be fetched: ${(error as Error).message.split("\n")[0]}`);
+      tellNotRun(what, `its C library could not be fetched. ${(error as Error).message.split("\n")[0]?.replace(/\.$/, "")}`);
     }
   }
   return null;
 }
+
+test.each([
+  ["a machine without apt", [], 1, "image: This machine has no apt-get. Build the image on Debian, or in a container of it.\n"],
+  ["an unknown option", ["--push"], 2, "Use --out <folder> for another folder than dist.\n"],
+])("the command refuses %s and says what to do", (_what, words, code, said) => {
+  const command = [process.execPath, "scripts/image.ts", "--out", join(place, "refused"), ...words];
+  const { exitCode, stderr } = Bun.spawnSync(command, { cwd: join(import.meta.dir, "../.."), env: { PATH: place } });
+  expect([exitCode, stderr.toString()]).toEqual([code, expect.stringContaining(said)]);
+});
 
 if (system !== undefined && libc !== null) {
   const architecture = ARCHITECTURES[system.cpu];
