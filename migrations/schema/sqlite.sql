@@ -419,7 +419,7 @@ CREATE INDEX event_of_relay ON event (seq >> 11, name_key);
 
 CREATE INDEX event_of_trigger ON event (environment_id, trigger, seq) WHERE trigger <> 'receiver';
 
-CREATE INDEX event_ready ON event (relay_key, seq) WHERE state = 'queued' AND next_attempt_at IS NULL;
+CREATE INDEX event_ready ON event (seq >> 11, relay_key) WHERE state = 'queued' AND next_attempt_at IS NULL;
 
 CREATE INDEX event_retry ON event (next_attempt_at) WHERE state = 'queued' AND next_attempt_at IS NOT NULL;
 
@@ -461,6 +461,39 @@ CREATE TRIGGER event_last_kept AFTER DELETE ON event
 WHEN OLD.seq > (SELECT coalesce(max(seq), 0) FROM event)
 BEGIN
   UPDATE event_last SET seq = max(seq, OLD.seq);
+END;
+
+CREATE TRIGGER ready_block_begun AFTER INSERT ON event
+WHEN NEW.state = 'queued' AND NEW.next_attempt_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM ready_block WHERE of_relay = NEW.relay_key AND block = NEW.seq >> 11)
+BEGIN
+  INSERT INTO ready_block (of_relay, block) VALUES (NEW.relay_key, NEW.seq >> 11);
+  DELETE FROM ready_block WHERE of_relay = NEW.relay_key
+    AND block = (SELECT max(block) FROM ready_block WHERE of_relay = NEW.relay_key AND block < NEW.seq >> 11)
+    AND NOT EXISTS (SELECT 1 FROM event INDEXED BY event_ready WHERE (seq >> 11) = +ready_block.block AND relay_key = NEW.relay_key AND state = 'queued' AND next_attempt_at IS NULL);
+END;
+
+CREATE TRIGGER ready_block_begun_again AFTER UPDATE OF state, next_attempt_at, relay_key ON event
+WHEN NEW.state = 'queued' AND NEW.next_attempt_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM ready_block WHERE of_relay = NEW.relay_key AND block = NEW.seq >> 11)
+BEGIN
+  INSERT INTO ready_block (of_relay, block) VALUES (NEW.relay_key, NEW.seq >> 11);
+END;
+
+CREATE TRIGGER ready_block_deleted AFTER DELETE ON event
+WHEN OLD.state = 'queued' AND OLD.next_attempt_at IS NULL
+  AND (OLD.seq >> 11) < (SELECT max(block) FROM ready_block WHERE of_relay = OLD.relay_key)
+  AND NOT EXISTS (SELECT 1 FROM event INDEXED BY event_ready WHERE (seq >> 11) = (OLD.seq >> 11) AND relay_key = OLD.relay_key AND state = 'queued' AND next_attempt_at IS NULL)
+BEGIN
+  DELETE FROM ready_block WHERE of_relay = OLD.relay_key AND block = OLD.seq >> 11;
+END;
+
+CREATE TRIGGER ready_block_left AFTER UPDATE OF state, next_attempt_at, relay_key ON event
+WHEN OLD.state = 'queued' AND OLD.next_attempt_at IS NULL
+  AND (OLD.seq >> 11) < (SELECT max(block) FROM ready_block WHERE of_relay = OLD.relay_key)
+  AND NOT EXISTS (SELECT 1 FROM event INDEXED BY event_ready WHERE (seq >> 11) = (OLD.seq >> 11) AND relay_key = OLD.relay_key AND state = 'queued' AND next_attempt_at IS NULL)
+BEGIN
+  DELETE FROM ready_block WHERE of_relay = OLD.relay_key AND block = OLD.seq >> 11;
 END;
 
 CREATE TABLE event_block (
@@ -769,6 +802,14 @@ CREATE INDEX purchase_by_ref ON purchase (environment_id, ref, id);
 CREATE INDEX purchase_of_plan ON purchase (person_id, arrival) WHERE kind = 'purchase' AND item_kind = 'plan';
 
 CREATE UNIQUE INDEX purchase_under_ref ON purchase (environment_id, kind, ref) WHERE moved_to IS NULL;
+
+CREATE TABLE ready_block (
+  -- A key of relay_key.
+  of_relay INTEGER NOT NULL,
+  -- A block that holds a due event of the relay. The newest one of a relay can be without any.
+  block INTEGER NOT NULL,
+  PRIMARY KEY (of_relay, block)
+) WITHOUT ROWID;
 
 CREATE TABLE "recent_request" (
   environment_id INTEGER NOT NULL,

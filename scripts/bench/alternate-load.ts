@@ -4,8 +4,9 @@
  * causes counts for its own side, even if it is used later.
  */
 
-import type { Round } from "./figure.ts";
-import { FILLED_RELAYS } from "./fill-store.ts";
+import { join } from "node:path";
+import { median, type Round } from "./figure.ts";
+import { listCommits } from "./log-commits.ts";
 import type { Run } from "./measure.ts";
 import {
   type Client,
@@ -37,6 +38,8 @@ class Side {
   /** CPU of the server until the end of its last turn. */
   #cpuMs = 0;
   stored = 0;
+  /** The pages that its commits write: the median of those in the log after the last turn. */
+  pages = 0;
 
   constructor(server: Started<ProductReady>, client: Client, sizes: Sizes) {
     this.#server = server;
@@ -69,16 +72,29 @@ class Side {
   }
 }
 
-/** Measures two data folders with paused relays, for the duration of the run's rounds. */
-export async function loadAlternately(one: string, other: string, run: Run): Promise<[Side, Side]> {
+/** A data folder with paused relays. */
+interface PausedStore {
+  path: string;
+  relays: string;
+}
+
+/** Measures two data folders for the duration of the run's rounds. */
+export async function loadAlternately(one: PausedStore, other: PausedStore, run: Run): Promise<[Side, Side]> {
   const sizes = run.tiny ? TINY : FULL;
   const pairs = Math.max(1, Math.round(run.seconds * run.rounds));
   await using client = startClient(SECRET);
-  await using first = await start<ProductReady>("product.ts", one, FILLED_RELAYS, SECRET, "paused");
-  await using second = await start<ProductReady>("product.ts", other, FILLED_RELAYS, SECRET, "paused");
+  const open = ({ path, relays }: PausedStore) =>
+    start<ProductReady>("product.ts", path, relays, SECRET, "paused");
+  await using first = await open(one);
+  await using second = await open(other);
   const [a, b] = [new Side(first, client, sizes), new Side(second, client, sizes)];
   for (const side of [a, b]) await side.warmUp();
   for (let pair = 0; pair < pairs; pair++)
     for (const side of pair % 2 === 0 ? [a, b] : [b, a]) await side.turn();
+  for (const [side, { path }] of [
+    [a, one],
+    [b, other],
+  ] as const)
+    side.pages = median(listCommits(join(path, "relay.db-wal")));
   return [a, b];
 }

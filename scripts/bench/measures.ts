@@ -12,6 +12,7 @@ import { plan } from "./measure/plan.ts";
 import { postgresIngest } from "./measure/postgres-ingest.ts";
 import { postgresRun } from "./measure/postgres-run.ts";
 import { refused } from "./measure/refused.ts";
+import { relays } from "./measure/relays.ts";
 import { run } from "./measure/run.ts";
 import { screens } from "./measure/screens.ts";
 import { secret } from "./measure/secret.ts";
@@ -24,6 +25,7 @@ import type { Measure } from "./measure.ts";
 export const MEASURES: readonly Measure[] = [
   ingest,
   followers,
+  relays,
   run,
   sustained,
   latency,

@@ -19,12 +19,26 @@ import { placeSchema } from "../kit/schema-copy.ts";
  * Lists SQLite's own tables: used dedupe keys, the blocks of a relay's events, the server's lease, and the capture switch. PostgreSQL uses a unique
  * index of events for the keys, and a setting for the switch.
  */
-const ONLY_SQLITE = ["capture_switch", "dedupe", "dedupe_log", "dedupe_page", "dedupe_segment", "event_block", "runner_lease", "sqlite_sequence"];
+const ONLY_SQLITE = [
+  "capture_switch",
+  "dedupe",
+  "dedupe_log",
+  "dedupe_page",
+  "dedupe_segment",
+  "event_block",
+  "ready_block",
+  "runner_lease",
+  "sqlite_sequence",
+];
 /** Lists PostgreSQL's own tables: rate limits, nodes, leases, each writer's newest commit, and the last writer. */
 const ONLY_POSTGRES = ["limit_window", "node", "node_lease", "writer_commit", "writer_turn"];
 /** Lists indexes that replace SQLite's key log and event blocks, or a NOCASE column. */
 const POSTGRES_INDEXES: Readonly<Record<string, readonly string[]>> = {
-  event: ["event_dedupe: unique (dedupe_hash) where dedupe_hash is not null", "event_of_relay: (name_key, seq)"],
+  event: [
+    "event_dedupe: unique (dedupe_hash) where dedupe_hash is not null",
+    "event_of_relay: (name_key, seq)",
+    "event_ready: (relay_key, seq) where state = 'queued' and next_attempt_at is null",
+  ],
   owner: ["owner_email: unique (lower(email))"],
 };
 

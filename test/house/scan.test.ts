@@ -55,6 +55,11 @@ const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
     why: "the index holds the erasures that are not done yet, and it takes the oldest and stops",
   },
   {
+    step: /^SCAN relay_key$/,
+    sql: /AS relayId FROM relay_key\s+WHERE \(SELECT seq FROM ready_block/,
+    why: "the table has a row for each relay that a person ever created, and one index entry answers for each",
+  },
+  {
     step: /^SCAN dedupe$/,
     sql: /SELECT 1 FROM dedupe LIMIT 1/,
     why: "it asks whether there is any",

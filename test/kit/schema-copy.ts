@@ -22,6 +22,7 @@ export async function placeSchema(file: string): Promise<void> {
 async function makeSchema(): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256", Bun.version);
   for (const { number, name, sql } of SQLITE_MIGRATIONS) hash.update(`${number} ${name}\n${sql}\n`);
+  hash.update(readFileSync(join(PROJECT, "migrations/schema/sqlite.sql")));
   for (const name of [...new Bun.Glob("**/*.ts").scanSync(STORE)].sort()) hash.update(readFileSync(join(STORE, name)));
   // Checkouts of earlier releases that share these packages remove unknown files from a folder named "schema".
   const folder = join(PROJECT, "node_modules/.cache/test-schema");

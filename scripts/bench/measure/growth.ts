@@ -2,7 +2,7 @@
 import { loadAlternately } from "../alternate-load.ts";
 import { type Listed, listEvents } from "../event-list.ts";
 import { compareAmounts, compareRates, type Figure, median } from "../figure.ts";
-import { fillStore } from "../fill-store.ts";
+import { FILLED_RELAYS, fillStore } from "../fill-store.ts";
 import type { Measure } from "../measure.ts";
 import { scratch } from "../process.ts";
 
@@ -17,7 +17,11 @@ export const growth: Measure = {
     const { path } = await fillStore(run);
     const lists = await compareLists(path);
     using folder = scratch(run.stores);
-    const [empty, filled] = await loadAlternately(folder.path, path, run);
+    const [empty, filled] = await loadAlternately(
+      { path: folder.path, relays: FILLED_RELAYS },
+      { path, relays: FILLED_RELAYS },
+      run,
+    );
     const limit = `a store that was empty at first and has ${empty.stored} events at the end`;
     return [
       compareRates(`webhooks stored, ${run.rows} events there`, filled.rounds, limit, empty.rounds, 0.9),

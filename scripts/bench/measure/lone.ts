@@ -1,8 +1,8 @@
 /** Measures how many pages of the write-ahead log the commit of one event takes when no other event shares it. */
 import { createHmac } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compareCount, median } from "../figure.ts";
+import { listCommits } from "../log-commits.ts";
 import type { Measure } from "../measure.ts";
 import { type ProductReady, SECRET, scratch, start } from "../process.ts";
 
@@ -33,22 +33,3 @@ export const lone: Measure = {
     return [compareCount("pages written for one event by itself", pages, MOST_PAGES)];
   },
 };
-
-/** Lists the number of pages of each commit in a write-ahead log. Format: https://www.sqlite.org/fileformat2.html#the_write_ahead_log. */
-function listCommits(file: string): number[] {
-  const log = readFileSync(file);
-  const [header, head] = [32, 24];
-  const frame = head + log.readUInt32BE(8);
-  const salt = log.subarray(16, 24);
-  const commits: number[] = [];
-  let pages = 0;
-  for (let at = header; at + frame <= log.length; at += frame) {
-    // The remaining frames are from before the log restarted.
-    if (!log.subarray(at + 8, at + 16).equals(salt)) break;
-    pages += 1;
-    if (log.readUInt32BE(at + 4) === 0) continue;
-    commits.push(pages);
-    pages = 0;
-  }
-  return commits;
-}

@@ -164,16 +164,13 @@ export async function findEventToRun(
   return stored === null ? null : { ...EVENT_TO_RUN.read(stored), id };
 }
 
-/** Lists the ids of relays with a due event. It skips through the index, so the length of the queue does not matter. */
+/** Lists the ids of relays with a due event. It reads one event of each relay, so the length of the queue does not matter. */
 export async function listReadyRelays(tx: Reader): Promise<string[]> {
   const rows = await tx.all<{ relayId: string }>(
-    `WITH RECURSIVE ready (key) AS (
-       SELECT min(relay_key) FROM event INDEXED BY event_ready WHERE state = 'queued' AND next_attempt_at IS NULL
-       UNION ALL
-       SELECT (SELECT min(relay_key) FROM event INDEXED BY event_ready
-               WHERE state = 'queued' AND next_attempt_at IS NULL AND relay_key > ready.key)
-       FROM ready WHERE ready.key IS NOT NULL)
-     SELECT relay_key.relay_id AS relayId FROM ready CROSS JOIN relay_key ON relay_key.key = ready.key`,
+    `SELECT relay_id AS relayId FROM relay_key
+     WHERE (SELECT seq FROM event INDEXED BY event_ready
+       WHERE relay_key = relay_key.key AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT 1) IS NOT NULL
+     ORDER BY key`,
   );
   return rows.map(({ relayId }) => relayId);
 }

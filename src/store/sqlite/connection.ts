@@ -7,7 +7,7 @@ import { sleep, systemClock } from "../../base/clock.ts";
 import type { CommitResult, GroupDatabase, WorkWatch } from "../group-commit/group-database.ts";
 import type { GroupConnection, UndoableKeys } from "../group-commit/transaction.ts";
 import { type SqlArguments, type SqlNames, StoreUnavailable, UniqueViolation } from "../port.ts";
-import { BLOCK_INDEX, followBlocks } from "./index-hint.ts";
+import { followBlocks } from "./index-hint.ts";
 
 const POSTED = Promise.resolve();
 
@@ -112,7 +112,7 @@ export class SqliteConnection implements GroupConnection {
   #statement(sql: string): Statement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      statement = this.database.prepare(plannedOnce(sql.includes(BLOCK_INDEX) ? followBlocks(sql) : sql));
+      statement = this.database.prepare(plannedOnce(followBlocks(sql)));
       this.#statements.set(sql, statement);
     }
     return statement;

@@ -205,6 +205,9 @@ export class NewSqliteEnd extends SqliteEnd implements TargetEnd {
     this.database.run(
       "INSERT INTO event_block (of_name, block) SELECT DISTINCT name_key, seq >> 11 FROM event INDEXED BY event_of_relay",
     );
+    this.database.run(
+      "INSERT INTO ready_block (of_relay, block) SELECT DISTINCT relay_key, seq >> 11 FROM event INDEXED BY event_ready WHERE state = 'queued' AND next_attempt_at IS NULL",
+    );
     for (const { sql } of this.#triggers) this.database.run(sql);
     this.database.run("COMMIT");
     const dangling = this.database

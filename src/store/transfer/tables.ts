@@ -25,6 +25,7 @@ const OWN: ReadonlySet<string> = new Set([
   "dedupe_page",
   "dedupe_segment",
   "event_block",
+  "ready_block",
   "limit_window",
   "node",
   "node_lease",
