@@ -15,6 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { SYSTEM, type System } from "./system.ts";
 
 /** The ending of an unfinished file. A leftover one is not used. */
 const PART = ".part";
@@ -31,9 +32,12 @@ export function syncFile(file: string): void {
   sync(file, "r+");
 }
 
-/** Waits until the folder's entries are on the disk. Windows cannot do this and does not need it. */
-export function syncFolder(folder: string): void {
-  if (process.platform !== "win32") sync(folder, "r");
+/** Waits until the folder's entries are on the disk, on a system that needs it. */
+export function syncFolder(
+  folder: string,
+  { flushesFolders }: Pick<System, "flushesFolders"> = SYSTEM,
+): void {
+  if (flushesFolders) sync(folder, "r");
 }
 
 /** Moves a finished, synced part to its name in one durable step. Returns false, and leaves the part, if the file exists and may not be replaced. */

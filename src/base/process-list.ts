@@ -4,15 +4,17 @@
  */
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { findPasswords } from "./database-url.ts";
+import { SYSTEM, type System } from "./system.ts";
 
 /** Overwrites the passwords. It must run after the arguments were read. */
-export function hidePasswords(): void {
+export function hidePasswords({ processFolder }: Pick<System, "processFolder"> = SYSTEM): void {
+  if (processFolder === null) return;
   let memory: number | null = null;
   try {
-    const places = findPasswords(readFileSync("/proc/self/cmdline", "latin1"));
+    const places = findPasswords(readFileSync(`${processFolder}/cmdline`, "latin1"));
     if (places.length === 0) return;
-    memory = openSync("/proc/self/mem", "r+");
-    const begin = findArguments();
+    memory = openSync(`${processFolder}/mem`, "r+");
+    const begin = findArguments(processFolder);
     for (const { at, length } of places) writeSync(memory, Buffer.alloc(length, "x"), 0, length, begin + at);
   } catch {
     // Ignores the error, because other and hardened systems do not allow this.
@@ -22,7 +24,7 @@ export function hidePasswords(): void {
 }
 
 /** Returns where the arguments begin in memory: the 48th field, counted from behind the program's name, which may contain spaces and parentheses. */
-function findArguments(): number {
-  const stat = readFileSync("/proc/self/stat", "latin1");
+function findArguments(processFolder: string): number {
+  const stat = readFileSync(`${processFolder}/stat`, "latin1");
   return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[45]);
 }

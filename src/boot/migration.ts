@@ -9,6 +9,7 @@ import { systemClock } from "../base/clock.ts";
 import { fileErrorCode } from "../base/durable-file.ts";
 import { MIGRATION_WORD, ownCommand } from "../base/own-executable.ts";
 import { Refusal } from "../base/refusal.ts";
+import { SYSTEM } from "../base/system.ts";
 import { removePartialFiles } from "../operator/backup/restore.ts";
 import { MigrationRefused, SCHEMA_VERSION } from "../store/migrate/migrations.ts";
 import { SchemaDiffers } from "../store/migrate/schema-difference.ts";
@@ -95,7 +96,7 @@ export async function migrateBeside(
 /** Runs in the process that `migrateBeside` starts. Returns its exit code. */
 export async function runMigration(file: string): Promise<number> {
   // A signal to the process group is for the server, which ends this process.
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => undefined);
+  for (const signal of SYSTEM.stopSignals) process.on(signal, () => undefined);
   process.stdin.on("end", () => process.exit(1)).resume();
   const say = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
   try {

@@ -33,6 +33,7 @@ test("relay --version loads only the command line itself", () => {
     "src/base/own-executable.ts",
     "src/base/process-list.ts",
     "src/base/release/version.ts",
+    "src/base/system.ts",
     "src/base/text.ts",
     "src/interfaces/cli/command.ts",
     "src/interfaces/cli/io.ts",

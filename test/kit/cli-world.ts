@@ -1,5 +1,6 @@
 /** Runs commands in a test. It collects their output, provides their input, and starts a service only if the test passes one. */
 
+import { SYSTEM } from "../../src/base/system.ts";
 import { readManual } from "../../src/boot/documentation.ts";
 import type { World } from "../../src/interfaces/cli/io.ts";
 import { runCommandLine } from "../../src/interfaces/cli/run.ts";
@@ -26,6 +27,7 @@ export async function runCommand(
   const world: World = {
     clock: new VirtualClock(Date.UTC(2030, 0, 1)),
     env: {},
+    system: SYSTEM,
     machine: { name: "test-laptop", account: "ann" },
     interactive: false,
     screen: { columns: null, rows: null, colour: false, clever: false },

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { SYSTEMS } from "../../src/base/system.ts";
 import { type Profile, profilePath, readProfiles, removeProfile, saveProfile } from "../../src/interfaces/cli/api/profile.ts";
 import type { World } from "../../src/interfaces/cli/io.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -16,8 +17,8 @@ const owned = join(root, "owned");
 const home = join(root, "home");
 const told: string[] = [];
 const world = (env: Record<string, string | undefined> = { HOME: home }): World =>
-  ({ env, cwd: bare, tell: (text: string) => void told.push(text) }) as unknown as World;
-const place = () => profilePath(world(), "linux") ?? "";
+  ({ env, system: SYSTEMS.linux, cwd: bare, tell: (text: string) => void told.push(text) }) as unknown as World;
+const place = () => profilePath(world()) ?? "";
 
 /** A server that records each request and refuses it. */
 const asked: string[] = [];
@@ -59,11 +60,11 @@ const profile = (name: string, environment = "development"): Profile => ({
 test.each([
   ["linux", { HOME: "/home/ann" }, "/home/ann/.config/relay/profiles.json"],
   ["linux", { HOME: "/home/ann", XDG_CONFIG_HOME: "/cfg" }, "/cfg/relay/profiles.json"],
-  ["darwin", { HOME: "/Users/ann" }, "/Users/ann/Library/Application Support/relay/profiles.json"],
-  ["win32", { APPDATA: "/Roaming", USERPROFILE: "/Users/ann" }, "/Roaming/relay/profiles.json"],
+  ["macos", { HOME: "/Users/ann" }, "/Users/ann/Library/Application Support/relay/profiles.json"],
+  ["windows", { APPDATA: "/Roaming", USERPROFILE: "/Users/ann" }, "/Roaming/relay/profiles.json"],
   ["linux", {}, null],
-] as const)("on %s with %p the profiles are at %s", (platform, env, path) => {
-  expect(profilePath(world(env), platform)).toBe(path);
+] as const)("on %s with %p the profiles are at %s", (system, env, path) => {
+  expect(profilePath({ ...world(env), system: SYSTEMS[system] })).toBe(path);
 });
 
 describe("the file", () => {

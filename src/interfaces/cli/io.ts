@@ -10,6 +10,7 @@ import { afterUnlessEnded, type Clock, systemClock } from "../../base/clock.ts";
 import type { ServiceConfig } from "../../base/config.ts";
 import { showControls } from "../../base/log.ts";
 import { isTerminal, standardError, standardOutput } from "../../base/output.ts";
+import { isRunning, SYSTEM, type System } from "../../base/system.ts";
 import type { Scheduler } from "../../engine/schedule/schedule.ts";
 import type { ProjectFolder } from "../../operator/sync/local-sync.ts";
 import type { Environment } from "../../platform/account/environment.ts";
@@ -55,6 +56,8 @@ type StartService = (
 
 export interface World {
   clock: Clock;
+  /** The operating system. */
+  system: System;
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
   /** The names of the machine and of its signed-in user, if known. */
@@ -89,7 +92,7 @@ export interface World {
   patienceMs?: number;
   /** Reads standard input, line by line. */
   inputLines(): AsyncIterable<string>;
-  /** Resolves on SIGINT or SIGTERM. A second signal ends the process at once. `over` ends the wait. */
+  /** Resolves on a signal that asks to stop. A second signal ends the process at once. `over` ends the wait. */
   untilStopped(over?: AbortSignal): Promise<void>;
   /** Gives the process this much time to end by itself. After that it prints the reason and exits with 1. The returned function removes the limit. */
   endWithin(ms: number, why: string): () => void;
@@ -121,7 +124,7 @@ const OWNER_ONLY = 0o077;
 
 /** Wraps the process's streams, variables and signals. The caller passes the rest in `parts`. */
 export function processWorld(parts: Pick<World, "startService" | "readManual">): World {
-  process.umask(OWNER_ONLY);
+  if (SYSTEM.hasModes) process.umask(OWNER_ONLY);
   let stays = false;
   process.on("exit", (code) => {
     // A command that lost data lines has failed. A server continues without its lines.
@@ -132,6 +135,7 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
   const world: World = {
     ...parts,
     clock: systemClock,
+    system: SYSTEM,
     env: process.env,
     cwd: process.cwd(),
     get machine() {
@@ -288,7 +292,7 @@ const MAX_ANSWER_BYTES = 256;
 
 function openTerminal(): number | null {
   try {
-    return openSync(process.platform === "win32" ? "\\\\.\\CONIN$" : "/dev/tty", "r");
+    return openSync(SYSTEM.terminal, "r");
   } catch {
     return null;
   }
@@ -304,12 +308,10 @@ function untilStopped(over?: AbortSignal): Promise<void> {
       stopLooking();
       resolve();
     };
-    process.on("SIGINT", onSignal);
-    process.on("SIGTERM", onSignal);
+    for (const signal of SYSTEM.stopSignals) process.on(signal, onSignal);
     const stopLooking = watchLauncher(onSignal);
     over?.addEventListener("abort", () => {
-      process.off("SIGINT", onSignal);
-      process.off("SIGTERM", onSignal);
+      for (const signal of SYSTEM.stopSignals) process.off(signal, onSignal);
       stopLooking();
       resolve();
     });
@@ -324,21 +326,11 @@ function watchLauncher(stop: () => void): () => void {
   const parent = Number(process.env.RELAY_PARENT_PID || Number.NaN);
   if (Number.isNaN(parent)) return () => undefined;
   const look = (): void => {
-    if (process.ppid === parent && isAlive(parent)) cancel = afterUnlessEnded(LOOK_EVERY_MS, look);
+    if (process.ppid === parent && isRunning(parent)) cancel = afterUnlessEnded(LOOK_EVERY_MS, look);
     else stop();
   };
   let cancel = afterUnlessEnded(LOOK_EVERY_MS, look);
   return () => cancel();
-}
-
-/** Reports whether a process runs. On Windows a process keeps the number of a parent that has ended. */
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /**
@@ -346,14 +338,9 @@ function isAlive(pid: number): boolean {
  * machine can read the arguments of processes.
  */
 async function openBrowser(link: string, folder: string | null): Promise<boolean> {
-  if (process.platform === "linux" && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY) return false;
+  if (SYSTEM.browserCommand(link, process.env) === null) return false;
   const url = folder === null ? link : Bun.pathToFileURL(writeLeadingPage(link, folder)).href;
-  const command =
-    process.platform === "darwin"
-      ? ["open", url]
-      : process.platform === "win32"
-        ? ["rundll32", "url.dll,FileProtocolHandler", url]
-        : ["xdg-open", url];
+  const command = SYSTEM.browserCommand(url, process.env) ?? [];
   try {
     const child = Bun.spawn(command, { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
     child.unref();

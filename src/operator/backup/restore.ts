@@ -7,6 +7,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, rmdirS
 import { dirname, resolve } from "node:path";
 import { type Clock, sleep } from "../../base/clock.ts";
 import { partOf, placeFile, syncFile, syncFolder } from "../../base/durable-file.ts";
+import { SYSTEM } from "../../base/system.ts";
 import { findMasterKey, masterKeyFile, readKey, writeKeyFile } from "../../platform/secret/master-key.ts";
 import { Sealer } from "../../platform/secret/seal.ts";
 import { testMasterKey } from "../../rules/relay/master-key-proof.ts";
@@ -143,8 +144,7 @@ async function replaceDatabase(
     try {
       if (await tryCopy(() => held.copyTo(kept))) {
         removeSideFiles(database);
-        // Windows cannot rename over an open file.
-        if (process.platform === "win32") held[Symbol.dispose]();
+        if (!SYSTEM.replacesOpenFiles) held[Symbol.dispose]();
         place();
         await sleep(clock, HOLD_AFTER_RESTORE_MS);
         return { kept, keptAsItLay: false };

@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { join } from "node:path";
 import { DAY_MS, HOUR_MS } from "../../base/limit.ts";
 import { VERSION } from "../../base/release/version.ts";
+import { isOpenToOthers, SYSTEM } from "../../base/system.ts";
 import { listEnvironments } from "../../platform/account/environment.ts";
 import { listOpenProblems } from "../../platform/audit/problem.ts";
 import { UNMAILED_ALERTS } from "../../platform/audit/undelivered-alerts.ts";
@@ -26,12 +27,15 @@ const MIN_FREE_BYTES = 100 * MIB;
 const LOW_FREE_BYTES = 1024 * MIB;
 /** The server truncates its log regularly, so a long log means a reader that never ends. */
 const LONG_LOG_BYTES = 256 * MIB;
-const GROUP_AND_OTHERS = 0o077;
 
 export function checkRights({ dataDir }: DoctorTarget): Finding {
   const keyFile = join(dataDir, "master.key");
   if (isOpenToOthers(keyFile)) {
-    return fail("data directory", `Others on this machine may read ${keyFile}.`, `chmod 600 ${keyFile}`);
+    return fail(
+      "data directory",
+      `Others on this machine may read ${keyFile}.`,
+      `chmod 600 ${SYSTEM.quote(keyFile)}`,
+    );
   }
   try {
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
@@ -41,14 +45,13 @@ export function checkRights({ dataDir }: DoctorTarget): Finding {
   }
   // Others may read the database only if they may enter its folder.
   if (isOpenToOthers(dataDir) && isOpenToOthers(join(dataDir, "relay.db"))) {
-    return warn("data directory", `Others on this machine may look into ${dataDir}.`, `chmod 700 ${dataDir}`);
+    return warn(
+      "data directory",
+      `Others on this machine may look into ${dataDir}.`,
+      `chmod 700 ${SYSTEM.quote(dataDir)}`,
+    );
   }
   return pass("data directory", `${dataDir} is private to its owner and writable.`);
-}
-
-/** Windows stores rights differently, and this does not check them. */
-function isOpenToOthers(path: string): boolean {
-  return process.platform !== "win32" && existsSync(path) && (statSync(path).mode & GROUP_AND_OTHERS) !== 0;
 }
 
 export function checkDisk({ dataDir }: DoctorTarget): Finding {

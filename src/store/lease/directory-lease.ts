@@ -6,6 +6,7 @@
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { type Clock, sleep } from "../../base/clock.ts";
+import { isRunning } from "../../base/system.ts";
 import {
   type Fence,
   type FencedStore,
@@ -192,16 +193,7 @@ async function readLease(tx: Reader): Promise<LeaseRow> {
 /** Returns whether the holder is certainly gone, or never held this file, without asking it. */
 function isGone({ lockFile, databaseFile, host, pid }: LeaseRow, { lock, file }: LeaseDeps): boolean {
   if (lockFile === lock.identity || databaseFile !== identityOf(file)) return true;
-  return host === hostname() && pid !== null && pid !== process.pid && !runs(pid);
-}
-
-function runs(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as { code?: string }).code !== "ESRCH";
-  }
+  return host === hostname() && pid !== null && pid !== process.pid && !isRunning(pid);
 }
 
 /** Asks the holder through the database and waits for its response. */

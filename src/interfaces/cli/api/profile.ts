@@ -47,16 +47,9 @@ const OTHERS = 0o077;
 const FIELDS = ["url", "app", "environment", "key", "owner", "endsAt"] as const;
 
 /** Returns the path of the profile file, or null if this user has no configuration folder. */
-export function profilePath({ env }: World, platform: string = process.platform): string | null {
-  const home = env.HOME || env.USERPROFILE;
-  const usual =
-    platform === "win32"
-      ? env.APPDATA
-      : platform === "darwin"
-        ? home && join(home, "Library", "Application Support")
-        : home && join(home, ".config");
-  const folder = env.XDG_CONFIG_HOME || usual;
-  return folder ? join(folder, FOLDER, FILE) : null;
+export function profilePath({ env, system }: World): string | null {
+  const folder = system.settingsFolder(env);
+  return folder === null ? null : join(folder, FOLDER, FILE);
 }
 
 /** Throws UsageError. */
@@ -76,7 +69,7 @@ export function hintOf(key: string): string {
 export function readProfiles(world: World): Profiles {
   const path = profilePath(world);
   if (path === null || !isThere(path)) return { default: null, profiles: [] };
-  if (process.platform !== "win32") keepOwn(path, world);
+  if (world.system.hasModes) keepOwn(path, world);
   const held = parse(readFileSync(path, "utf8"), path);
   const first = held.default;
   return { ...held, default: held.profiles.some(({ name }) => name === first) ? first : null };
@@ -135,7 +128,7 @@ export function saveProfile(world: World, profile: Profile, isDefault = false): 
       "invalid_input",
       `There are ${MAX_PROFILES} profiles, which is the limit: remove one with relay logout.`,
     );
-  write(path, { default: isDefault ? profile.name : (before.default ?? profile.name), profiles });
+  write(path, world, { default: isDefault ? profile.name : (before.default ?? profile.name), profiles });
 }
 
 /** Removes the profile. If it was the default, there is no default until a login names one, so no command acts on a place that you did not choose. */
@@ -144,13 +137,13 @@ export function removeProfile(world: World, name: string): void {
   if (path === null) return;
   const before = readProfiles(world);
   const profiles = before.profiles.filter((one) => one.name !== name);
-  write(path, { default: before.default === name ? null : before.default, profiles });
+  write(path, world, { default: before.default === name ? null : before.default, profiles });
 }
 
-function write(path: string, { default: first, profiles }: Profiles): void {
+function write(path: string, { system }: World, { default: first, profiles }: Profiles): void {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (process.platform !== "win32") chmodSync(folder, 0o700);
+  if (system.hasModes) chmodSync(folder, 0o700);
   const byName = Object.fromEntries(profiles.map(({ name, ...rest }) => [name, rest]));
   writeOwnFile(path, `${JSON.stringify({ default: first, profiles: byName }, null, 2)}\n`, { replace: true });
 }

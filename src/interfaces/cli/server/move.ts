@@ -98,9 +98,9 @@ async function toPostgres(to: DatabaseUrl | string, input: Input, world: World):
     return {
       answer: { from: source.shown, to: target.shown, ...moved },
       next: [
-        `Start: relay serve --data-dir ${dataDir}, with the whole URL in RELAY_DATABASE.`,
+        `Start: relay serve --data-dir ${world.system.quote(dataDir)}, with the whole URL in RELAY_DATABASE.`,
         ...sayKey(dataDir, world),
-        `To go back with all later events: relay move --to ${dataDir}, with RELAY_DATABASE. To go back to the rows of now: relay move --undo --data-dir ${dataDir}.`,
+        `To go back with all later events: relay move --to ${world.system.quote(dataDir)}, with RELAY_DATABASE. To go back to the rows of now: relay move --undo --data-dir ${world.system.quote(dataDir)}.`,
       ],
     };
   } catch (error) {
@@ -157,7 +157,7 @@ async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, world: World)
     }
     await source.mark(file, world.clock.now());
     const start = isFolder
-      ? `relay serve --data-dir ${dataDir}, without RELAY_DATABASE`
+      ? `relay serve --data-dir ${world.system.quote(dataDir)}, without RELAY_DATABASE`
       : `relay serve with a data directory where this file is relay.db, without RELAY_DATABASE`;
     return {
       answer: { from: source.shown, to: file, ...moved },

@@ -22,7 +22,7 @@ export function explainDirectory(error: unknown, folder: string, world: World): 
       `${join(folder, "relay.db")} is damaged or not a database: check the directory with relay doctor, and restore a backup with relay restore.`,
     );
   if (code === "EROFS") return fails(readOnly(folder));
-  if (/^SQLITE_(READONLY|CANTOPEN)|^(EACCES|EPERM|EISDIR)$/.test(code) && process.geteuid !== undefined) {
+  if (/^SQLITE_(READONLY|CANTOPEN)|^(EACCES|EPERM|EISDIR)$/.test(code) && world.system.hasModes) {
     const said = isThere(folder) ? explainStanding(folder, world) : explainMissing(folder, world);
     return said === null ? null : fails(said);
   }
@@ -39,7 +39,7 @@ const ANOTHER = "name another folder with --data-dir";
 function explainMissing(folder: string, world: World): string {
   const above = nearest(dirname(folder));
   const me = account(world);
-  return `The data directory ${folder} does not exist, and ${me} may not create it: ${above} belongs to ${ownerOf(statSync(above))}. Create it once with sudo install -d -m 700 -o ${me} ${quote(folder)}, or ${ANOTHER}.`;
+  return `The data directory ${folder} does not exist, and ${me} may not create it: ${above} belongs to ${ownerOf(statSync(above))}. Create it once with sudo install -d -m 700 -o ${me} ${world.system.quote(folder)}, or ${ANOTHER}.`;
 }
 
 /** Explains why an existing data directory, or a file in it, cannot be used. */
@@ -49,7 +49,7 @@ function explainStanding(folder: string, world: World): string | null {
   if (!stats.isDirectory()) return explainNoFolder(folder);
   const writing = tryToWrite(folder);
   if (writing === "EROFS") return readOnly(folder);
-  const give = `sudo chown -R ${me} ${quote(folder)}`;
+  const give = `sudo chown -R ${me} ${world.system.quote(folder)}`;
   for (const name of OPENED) {
     const file = join(folder, name);
     const code = tryToOpen(file);
@@ -58,12 +58,12 @@ function explainStanding(folder: string, world: World): string | null {
     if (code !== "EACCES" && code !== "EPERM") continue;
     if (!isThere(file)) break;
     return isMine(statSync(file))
-      ? `${me} owns ${file} but may not read and write it: run chmod u+rw ${quote(file)}.`
+      ? `${me} owns ${file} but may not read and write it: run chmod u+rw ${world.system.quote(file)}.`
       : `${file} belongs to ${ownerOf(statSync(file))}, and ${me} may not read and write it. Another user's command created it, perhaps with sudo. Give the directory to ${me} with ${give}.`;
   }
   if (writing === "") return null;
   return isMine(stats)
-    ? `${me} owns the data directory ${folder} but may not write there: run chmod u+rwx ${quote(folder)}.`
+    ? `${me} owns the data directory ${folder} but may not write there: run chmod u+rwx ${world.system.quote(folder)}.`
     : `The data directory ${folder} belongs to ${ownerOf(stats)}, and ${me} may not write there: give it to ${me} with ${give}, or ${ANOTHER}.`;
 }
 
@@ -190,9 +190,4 @@ function account({ machine }: World): string {
   return id === process.getuid?.() && !/^(unknown)?$/.test(machine.account)
     ? machine.account
     : String(id ?? "this user");
-}
-
-/** Quotes a path for a shell. */
-function quote(path: string): string {
-  return /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
