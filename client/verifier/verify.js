@@ -29,11 +29,11 @@ export async function verify({ body, headers, secret, toleranceSeconds = DEFAULT
   const bytes = readBody(body);
   if (typeof toleranceSeconds !== "number" || !(toleranceSeconds >= 0))
     throw new TypeError("toleranceSeconds must be a number of seconds, 0 or more.");
-  const { sentAt, signature } = readSignature(headers);
-  if (!(await matchesAny(secrets, signature, join(`${sentAt}.`, bytes))))
+  const { sentAt, signatures } = readSignatures(headers);
+  if (!(await matchesAny(secrets, signatures, join(`${sentAt}.`, bytes))))
     throw new VerificationError(
       "signature_mismatch",
-      "No secret matches the signature: pass the body exactly as it arrived, and the signing secret of the relay.",
+      "No secret matches a signature: pass the body exactly as it arrived, and the signing secret of the relay.",
     );
   checkAge(Number(sentAt), toleranceSeconds);
   return JSON.parse(new TextDecoder().decode(bytes));
@@ -73,25 +73,32 @@ function readBody(body) {
   );
 }
 
-/** @param {VerifyOptions["headers"]} headers */
-function readSignature(headers) {
+/**
+ * Reads the time and the signatures. During the overlap of a rotation, a notice has a signature of each secret.
+ * @param {VerifyOptions["headers"]} headers
+ */
+function readSignatures(headers) {
   const value = readHeader(headers);
   if (value === null)
     throw new VerificationError(
       "signature_missing",
       "The request has no header X-Service-Signature: it does not come from Relay, or a proxy removed the header.",
     );
-  const match = /^t=([0-9]{1,13}),v1=([0-9a-f]{64})$/.exec(value);
+  const match = /^t=([0-9]{1,13})((?:,v1=[0-9a-f]{64}){1,8})$/.exec(value);
   if (match === null)
     throw new VerificationError(
       "signature_malformed",
-      "The header X-Service-Signature must have the form t=<seconds>,v1=<64 hex digits>, exactly once.",
+      "The header X-Service-Signature must have the form t=<seconds>,v1=<64 hex digits>, exactly once, with at most 8 parts v1.",
     );
-  const [, sentAt = "", hex = ""] = match;
-  const signature = Uint8Array.from({ length: 32 }, (_, index) =>
+  const [, sentAt = "", parts = ""] = match;
+  return { sentAt, signatures: parts.split(",v1=").slice(1).map(readHex) };
+}
+
+/** @param {string} hex */
+function readHex(hex) {
+  return Uint8Array.from({ length: 32 }, (_, index) =>
     Number.parseInt(hex.slice(2 * index, 2 * index + 2), 16),
   );
-  return { sentAt, signature };
 }
 
 /**
@@ -129,12 +136,12 @@ function join(text, bytes) {
 }
 
 /**
- * Compares with each secret. WebCrypto compares in constant time.
+ * Compares each signature with each secret. WebCrypto compares in constant time.
  * @param {readonly string[]} secrets
- * @param {Uint8Array<ArrayBuffer>} signature
+ * @param {readonly Uint8Array<ArrayBuffer>[]} signatures
  * @param {Uint8Array<ArrayBuffer>} signed
  */
-async function matchesAny(secrets, signature, signed) {
+async function matchesAny(secrets, signatures, signed) {
   const { subtle } = globalThis.crypto ?? {};
   if (subtle === undefined)
     throw new Error(
@@ -143,7 +150,7 @@ async function matchesAny(secrets, signature, signed) {
   for (const secret of secrets) {
     const text = new TextEncoder().encode(secret);
     const key = await subtle.importKey("raw", text, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
-    if (await subtle.verify("HMAC", key, signature, signed)) return true;
+    for (const signature of signatures) if (await subtle.verify("HMAC", key, signature, signed)) return true;
   }
   return false;
 }

@@ -7,12 +7,13 @@ import (
 	"encoding/hex"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
 const tolerance = 5 * time.Minute
 
-var signatureHeader = regexp.MustCompile(`^t=([0-9]{1,13}),v1=([0-9a-f]{64})$`)
+var signatureHeader = regexp.MustCompile(`^t=([0-9]{1,13})((?:,v1=[0-9a-f]{64}){1,8})$`)
 
 // IsFromRelay takes the raw body, as io.ReadAll(request.Body) gives it, the header
 // X-Service-Signature, the relay's signing secret and the current time.
@@ -26,12 +27,15 @@ func IsFromRelay(body []byte, header, secret string, now time.Time) bool {
 	if err != nil || now.Sub(time.Unix(sentAt, 0)).Abs() > tolerance {
 		return false
 	}
-	signature, err := hex.DecodeString(match[2])
-	if err != nil {
-		return false
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(match[1] + "."))
+	mac.Write(body)
+	expected := []byte(hex.EncodeToString(mac.Sum(nil)))
+	// During the overlap of a rotation, a notice has a signature of each secret.
+	for _, one := range strings.Split(match[2], ",v1=")[1:] {
+		if hmac.Equal(expected, []byte(one)) {
+			return true
+		}
 	}
-	expected := hmac.New(sha256.New, []byte(secret))
-	expected.Write([]byte(match[1] + "."))
-	expected.Write(body)
-	return hmac.Equal(expected.Sum(nil), signature)
+	return false
 }

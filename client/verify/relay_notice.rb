@@ -7,13 +7,14 @@ require "openssl"
 RELAY_TOLERANCE_SECONDS = 300
 
 def from_relay?(body, header, secret, now = Time.now)
-  match = /\At=([0-9]{1,13}),v1=([0-9a-f]{64})\z/.match(header.to_s.b)
+  match = /\At=([0-9]{1,13})((?:,v1=[0-9a-f]{64}){1,8})\z/.match(header.to_s.b)
   # Anyone can sign with an empty secret, such as that of a variable that is not set.
   return false if match.nil? || secret.to_s.empty?
 
-  sent_at, signature = match.captures
+  sent_at, signatures = match.captures
   return false if (now.to_i - sent_at.to_i).abs > RELAY_TOLERANCE_SECONDS
 
   expected = OpenSSL::HMAC.hexdigest("SHA256", secret, "#{sent_at}.".b + body.b)
-  OpenSSL.fixed_length_secure_compare(expected, signature)
+  # During the overlap of a rotation, a notice has a signature of each secret.
+  signatures.split(",v1=").drop(1).any? { |one| OpenSSL.fixed_length_secure_compare(expected, one) }
 end

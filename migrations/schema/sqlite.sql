@@ -1033,7 +1033,7 @@ CREATE TABLE relay (
   signing_secret_set_at INTEGER,
   active_since INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL, previous_secret_digest BLOB, refused_since INTEGER, refused_count INTEGER NOT NULL DEFAULT 0, refused_at INTEGER, accepted_at INTEGER, streaks TEXT, promoted_from TEXT, promoted_version INTEGER, source_name TEXT,
+  updated_at INTEGER NOT NULL, previous_secret_digest BLOB, refused_since INTEGER, refused_count INTEGER NOT NULL DEFAULT 0, refused_at INTEGER, accepted_at INTEGER, streaks TEXT, promoted_from TEXT, promoted_version INTEGER, source_name TEXT, previous_signing_secret BLOB, previous_signing_secret_until INTEGER,
   UNIQUE (environment_id, name)
 );
 

@@ -75,6 +75,9 @@ const OLD_SECRET = "sgn_Yh3cWq0pZsT7nLxKd5vRb8mGjE2aFuNiQk7bXFQsq4O";
 const NOTICE = readFileSync(join(import.meta.dir, "../golden/outbound-notice.json"), "utf8");
 const SIGNED = signNotice(SECRET, NOTICE, SENT_SECONDS * 1000);
 
+/** The signature during the overlap of a rotation, the new secret first. */
+const BOTH = signNotice([SECRET, OLD_SECRET], NOTICE, SENT_SECONDS * 1000);
+
 /** Options of `verify` as JSON. `form` says how the program passes body and headers. */
 interface Case {
   rule: string;
@@ -106,6 +109,10 @@ const CASES: readonly Case[] = [
   { rule: "a header in a list", ...good, ...withHeader([SIGNED]) },
   { rule: "an older secret", ...good, secret: OLD_SECRET, ...withHeader(signNotice(OLD_SECRET, NOTICE, SENT_SECONDS * 1000)) },
   { rule: "the second of two secrets", ...good, secret: [OLD_SECRET, SECRET] },
+  { rule: "a notice of an overlap, by the new secret", ...good, ...withHeader(BOTH) },
+  { rule: "a notice of an overlap, by the previous secret", ...good, ...withHeader(BOTH), secret: OLD_SECRET },
+  { rule: "a notice of an overlap, by a third secret", ...mismatch, ...withHeader(BOTH), secret: `${SECRET}x` },
+  { rule: "a notice with nine signatures", ...malformed, ...withHeader(SIGNED + `,v1=${"0".repeat(64)}`.repeat(8)) },
   { rule: "a secret next to one that is not set", ...good, secret: [SECRET, null] },
   { rule: "a secret with a line break at the end", ...good, secret: `${SECRET}\n` },
   { rule: "a notice that took five minutes", ...good, now: SENT_SECONDS + 300 },

@@ -20,6 +20,11 @@ const OWN_SECRET = "sgn_Yh3cWq0pZsT7nLxKd5vRb8mGjE2aFuNiQk7bXFQsq4O";
 const NOTICE = readFileSync(join(import.meta.dir, "../golden/outbound-notice.json"));
 const SIGNED = signNotice(OWN_SECRET, NOTICE.toString("utf8"), SENT_MS);
 
+/** The signature during the overlap of a rotation, the new secret first. */
+const BOTH = signNotice([OWN_SECRET, EXAMPLE_SIGNING_SECRET], NOTICE.toString("utf8"), SENT_MS);
+/** The own signature after others. */
+const withSignatures = (others: number) => SIGNED.replace(",v1=", `${`,v1=${"0".repeat(64)}`.repeat(others)},v1=`);
+
 interface Case {
   rule: string;
   body: Buffer;
@@ -44,6 +49,13 @@ const CASES: Case[] = [
   },
   { rule: "a notice that took five minutes", ...good, nowSeconds: SENT_SECONDS + 300 },
   { rule: "a notice of a clock that is five minutes ahead", ...good, nowSeconds: SENT_SECONDS - 300 },
+  { rule: "a notice of an overlap, by the new secret", ...good, header: BOTH },
+  { rule: "a notice of an overlap, by the previous secret", ...good, header: BOTH, secret: EXAMPLE_SIGNING_SECRET },
+  { rule: "a notice with eight signatures", ...good, header: withSignatures(7) },
+  { rule: "a notice with nine signatures", ...bad({ header: withSignatures(8) }) },
+  { rule: "a notice of an overlap, by a third secret", ...bad({ header: BOTH, secret: `${OWN_SECRET}x` }) },
+  { rule: "two values of the header", ...bad({ header: `${SIGNED}, ${SIGNED}` }) },
+  { rule: "a second time", ...bad({ header: `${SIGNED},t=1` }) },
   { rule: "a body with one more space", ...bad({ body: Buffer.concat([NOTICE, Buffer.from(" ")]) }) },
   { rule: "a body that a parser wrote again", ...bad({ body: Buffer.from(JSON.stringify(JSON.parse(NOTICE.toString("utf8")))) }) },
   { rule: "a body in another encoding", ...bad({ body: Buffer.from(NOTICE.toString("utf8"), "latin1") }) },
@@ -197,7 +209,13 @@ describe("every language", () => {
   const RULES: [language: string, compare: string, tolerance: RegExp, imports: RegExp, most: string[]][] = [
     ["javascript", "timingSafeEqual(", /= 300;/, /from "(.*)"/g, ["node:buffer", "node:crypto"]],
     ["python", "hmac.compare_digest(", /= 300$/m, /^import (.*)$/gm, ["hashlib", "hmac", "re", "time"]],
-    ["go", "hmac.Equal(", /5 \* time\.Minute/, /^\t"(.*)"$/gm, ["crypto/hmac", "crypto/sha256", "encoding/hex", "regexp", "strconv", "time"]],
+    [
+      "go",
+      "hmac.Equal(",
+      /5 \* time\.Minute/,
+      /^\t"(.*)"$/gm,
+      ["crypto/hmac", "crypto/sha256", "encoding/hex", "regexp", "strconv", "strings", "time"],
+    ],
     ["ruby", "fixed_length_secure_compare(", /= 300$/m, /^require "(.*)"$/gm, ["openssl"]],
     ["php", "hash_equals(", /= 300;/, /^(?:require|use) (.*)$/gm, []],
   ];

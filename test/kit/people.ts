@@ -89,7 +89,7 @@ function makeRun(environmentId: number, nowMs: number, person: PersonRow | null,
   const trigger = { kind: "receiver" as const, verify: { scheme: "hooks" }, map: {} };
   const definition = { name: relay, trigger, actions: [] };
   return makeActionRun({
-    relay: { id: `rly_${relay}`, name: relay, environmentId, appId: "app_test", local, signingSecret: null, definition },
+    relay: { id: `rly_${relay}`, name: relay, environmentId, appId: "app_test", local, signingSecret: null, previousSigningSecret: null, definition },
     event: { id: event, seq: arrival, createdAt: nowMs, runs: 1, trigger: "receiver", truncated: false, form: false },
     payload,
     person,

@@ -102,6 +102,7 @@ const LONG_FLOWS: readonly string[] = [
     "sync",
     "read-all",
     "telemetry",
+    "signing-overlap",
     "allowed-url",
   ],
   "connector-tasks",

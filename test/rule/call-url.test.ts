@@ -39,6 +39,7 @@ function makeRun(more: Partial<ActionRun> = {}): ActionRun {
     warn: () => undefined,
     limits: DEFAULT_LIMITS,
     signingSecret: "secret",
+    previousSigningSecret: null,
     ...more,
   };
 }

@@ -147,7 +147,7 @@ const refused: [string, string, number, string][] = [
   ["nothing on standard input", "relays set-secret orders", 2, "Standard input was empty"],
   ["a signing secret for a relay that signs nothing", "relays rotate-secret orders --signing", 1, "no call_url action"],
   ["an overlap of eight days", "relays rotate-secret orders --overlap 691200", 2, "from 0 to 604800"],
-  ["an overlap of a signing secret", "relays rotate-secret nightly --signing --overlap 5", 2, "one secret only"],
+  ["an overlap of eight days of a signing secret", "relays rotate-secret nightly --signing --overlap 691200", 2, "from 0 to 604800"],
 ];
 test.each(refused)("refuses %s", async (_what, line, code, words) => {
   const done = await run(line);

@@ -54,6 +54,7 @@ export function RelaySecrets(props: SecretsProps): View {
       relay.signingSecret !== undefined &&
       html`<div class="fact"><h3>Signing</h3>
         <p class="quiet">Signs the requests of call_url · set <${Ago} at=${relay.signingSecret.setAt} /></p>
+        ${relay.signingSecret.previousUntil !== undefined && html`<${SigningOverlap} ...${props} until=${relay.signingSecret.previousUntil} />`}
         <button type="button" onClick=${() => open("signing")}>Rotate…</button></div>`
     }
     <p class="quiet"><${DocsLink} to=${DOCS.rotate}>Rotate a secret without losing requests<//></p>
@@ -114,6 +115,27 @@ function OverlapNotice({
           ? html`<b>The last request used the new secret</b>, <${Ago} at=${presentAt} />: you can end the overlap.`
           : html`<b>The last request still used the earlier secret</b>, <${Ago} at=${previousAt ?? until} />: give the sender the new secret first.`
     }</p>
+    <button type="button" disabled=${isSending} onClick=${() => void end()}>End the overlap now</button><//>`;
+}
+
+/** Notice while two secrets sign calls. A button ends the old one. */
+function SigningOverlap({
+  place,
+  relay: { name },
+  until,
+  onChanged,
+}: SecretsProps & { until: string }): View {
+  const { send, isSending } = useSend();
+  const end = async (): Promise<void> => {
+    await send({
+      method: "DELETE",
+      path: `${apiPath(place, "relays", name, "previous-secret")}?kind=signing`,
+      done: `Now only the current signing secret of ${name} signs.`,
+      tellsRefusal: true,
+    });
+    onChanged();
+  };
+  return html`<${Notice} kind="info"><p>The earlier secret also signs until <${FutureTime} at=${until} />. End the overlap when your server has the new secret.</p>
     <button type="button" disabled=${isSending} onClick=${() => void end()}>End the overlap now</button><//>`;
 }
 

@@ -102,10 +102,11 @@ export function ReceiverSecretDialog({
 
 export function SigningSecretDialog({ place, relay, onClose, onChanged }: ChangeProps): View {
   const [made, setMade] = useState<NewSecret | null>(null);
+  const [overlap, setOverlap] = useState(place.environment === "production" ? 86_400 : 0);
   const { send, error, isSending } = useSend();
   const rotate = async (): Promise<void> => {
     const path = apiPath(place, "relays", relay.name, "signing-secret");
-    const sent = await send<NewSecret>({ method: "PUT", path });
+    const sent = await send<NewSecret>({ method: "PUT", path, body: { overlapSeconds: overlap } });
     if (sent === null) return;
     onChanged();
     setMade(sent.answer);
@@ -113,7 +114,14 @@ export function SigningSecretDialog({ place, relay, onClose, onChanged }: Change
   if (made !== null)
     return html`<${NewSecretDialog} title="The new signing secret" secret=${made} onClose=${onClose} />`;
   return html`<${Dialog} title="Rotate the signing secret" onClose=${onClose} mustAnswer=${isSending}>
-    <${Notice} kind="warn">Relay signs the next request of call_url with the new secret. Give the secret to your server first.<//>
+    <label class="field"><span>The current secret also signs for</span>
+      <select value=${String(overlap)} onChange=${(event: Event) => setOverlap(Number((event.target as HTMLSelectElement).value))}>
+        ${OVERLAPS.map(([seconds, words]) => html`<option key=${seconds} value=${seconds} selected=${seconds === overlap}>${words}</option>`)}</select></label>
+    ${
+      overlap === 0
+        ? html`<${Notice} kind="warn">Relay signs the next request of call_url only with the new secret. Your server rejects it until it has the new secret.<//>`
+        : html`<${Notice} kind="info">Until then each request of call_url has a signature of both secrets. Code that reads only one signature must be replaced first.<//>`
+    }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending} onClick=${rotate}>

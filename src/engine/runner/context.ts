@@ -206,7 +206,14 @@ function acceptPerson(person: { id: string; email: string | null; status: string
 interface RunContext {
   relay: Pick<
     LiveRelay,
-    "id" | "name" | "environmentId" | "appId" | "local" | "signingSecret" | "definition"
+    | "id"
+    | "name"
+    | "environmentId"
+    | "appId"
+    | "local"
+    | "signingSecret"
+    | "previousSigningSecret"
+    | "definition"
   >;
   event: Pick<EventToRun, "id" | "seq" | "createdAt" | "runs" | "trigger" | "truncated" | "form">;
   /** The payload, with `mapped` by the current map. */
@@ -253,8 +260,16 @@ export function makeActionRun({ relay, event, payload, person, ...context }: Run
     renderData: (value: Json) => renderData(value, scope, onMissing, form),
     warn,
     signingSecret: relay.signingSecret,
+    previousSigningSecret: findPreviousSigning(relay, context.nowMs),
     limits: context.limits,
   };
+}
+
+function findPreviousSigning(
+  { previousSigningSecret: previous }: RunContext["relay"],
+  nowMs: number,
+): string | null {
+  return previous !== null && nowMs < previous.until ? previous.text : null;
 }
 
 /** A path of a truncated event may have had a value, so its sentence says that the rest was cut off. */

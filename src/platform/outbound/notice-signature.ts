@@ -11,26 +11,30 @@ export interface UnsignedNotice {
   /** The exact bytes that are signed and sent. */
   body: string;
   signingSecret: string;
+  /** The secret before it, during the overlap of a rotation. It makes a second signature of each kind that its form allows. */
+  previousSecret?: string;
   /** The `webhook-id`. Absent: the notice has no Standard Webhooks headers. With it, `signingSecret` must have the form `whsec_` and base64. */
   webhookId?: string;
 }
 
 /** Signs the notice at this time. Returns its signature headers. Throws for a `webhookId` with a secret of another form. */
 export function makeSignatureHeaders(
-  { body, signingSecret, webhookId }: UnsignedNotice,
+  { body, signingSecret, previousSecret, webhookId }: UnsignedNotice,
   nowMs: number,
 ): Record<string, string> {
-  const own = { "X-Service-Signature": signNotice(signingSecret, body, nowMs) };
+  const secrets = [signingSecret, ...(previousSecret === undefined ? [] : [previousSecret])];
+  const own = { "X-Service-Signature": signNotice(secrets, body, nowMs) };
   if (webhookId === undefined) return own;
-  const key = readStandardKey(signingSecret);
-  if (key === null) throw new Error("The signing secret is no Standard Webhooks secret.");
+  const keys = secrets.map(readStandardKey);
+  if (keys[0] === null) throw new Error("The signing secret is no Standard Webhooks secret.");
   const seconds = Math.floor(nowMs / 1000);
-  const digest = createHmac("sha256", key).update(`${webhookId}.${seconds}.${body}`).digest("base64");
+  const sign = (key: Buffer): string =>
+    `v1,${createHmac("sha256", key).update(`${webhookId}.${seconds}.${body}`).digest("base64")}`;
   return {
     ...own,
     "webhook-id": webhookId,
     "webhook-timestamp": String(seconds),
-    "webhook-signature": `v1,${digest}`,
+    "webhook-signature": keys.flatMap((key) => (key === null ? [] : sign(key))).join(" "),
   };
 }
 
@@ -45,12 +49,13 @@ export function hideSignatures(headers: Readonly<Record<string, string>>): Recor
 
 /**
  * Returns the value of `X-Service-Signature`, `t=<unix_seconds>,v1=<hex>`: HMAC-SHA256 of `<timestamp>.<raw body>`, keyed by the complete text
- * of the signing secret (with its prefix) as UTF-8.
+ * of the signing secret (with its prefix) as UTF-8. Several secrets make several parts `v1=<hex>`.
  */
-export function signNotice(secret: string, body: string, nowMs: number): string {
+export function signNotice(secrets: string | readonly string[], body: string, nowMs: number): string {
   const seconds = Math.floor(nowMs / 1000);
-  const digest = createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex");
-  return `t=${seconds},v1=${digest}`;
+  const sign = (secret: string): string =>
+    `v1=${createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex")}`;
+  return [`t=${seconds}`, ...[secrets].flat().map(sign)].join(",");
 }
 
 /**

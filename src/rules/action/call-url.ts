@@ -62,9 +62,10 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
   ],
 
   async intend(_tx, action, run) {
-    const { signingSecret } = run;
+    const { signingSecret, previousSigningSecret: previous } = run;
     if (signingSecret === null) return failForNow("no_signing_secret", NO_SIGNING_SECRET);
-    const plan = { url: action.url, body: writeNotice(run), signingSecret };
+    const secrets = { signingSecret, ...(previous === null ? {} : { previousSecret: previous }) };
+    const plan = { url: action.url, body: writeNotice(run), ...secrets };
     if (action.standardWebhooks !== true) return { plan };
     // A save refuses such a secret, but an older release that ran on this data could have made one.
     if (readStandardKey(signingSecret) === null) return failForNow("no_signing_secret", OTHER_SECRET);
@@ -81,7 +82,7 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
     });
   },
 
-  preview({ url, ...signed }, { local, nowMs }) {
+  preview({ url, previousSecret: _, ...signed }, { local, nowMs }) {
     const { body } = signed;
     const notice = parseJson(body);
     const target = readCallTarget(url, { local, ownHosts: [] });

@@ -116,6 +116,8 @@ export interface ActionRun {
   limits: RaisableLimits;
   /** The relay's signing secret for call_url; null: it has none. */
   signingSecret: string | null;
+  /** The secret before it, which also signs during the overlap of a rotation; null: there is no overlap. */
+  previousSigningSecret: string | null;
 }
 
 /** The outbound services that a sending action may use. */

@@ -49,6 +49,8 @@ export interface LiveRelay {
   waitsFor: "paused" | "held" | "both" | null;
   receiver: LiveReceiver | null;
   signingSecret: string | null;
+  /** The signing secret before the last rotation, which also signs calls until `until` (milliseconds since the epoch). */
+  previousSigningSecret: { text: string; until: number } | null;
   /** The digest under which an erased address is stored. */
   digestAddress: (email: string) => Uint8Array;
 }
@@ -274,7 +276,14 @@ function openRelay(row: LiveRow, source: LiveRow | null, deps: OpenDeps): LiveRe
     receiver: openReceiver(source ?? row, definition, bars, deps),
     signingSecret:
       row.signingSecret === null ? null : deps.sealer.unseal(row.signingSecret, signingSecretContext(row.id)),
+    previousSigningSecret: openPreviousSigning(row, deps),
   };
+}
+
+function openPreviousSigning(row: LiveRow, { sealer }: OpenDeps): LiveRelay["previousSigningSecret"] {
+  const { previousSigningSecret: sealed, previousSigningSecretUntil: until } = row;
+  if (sealed === null || until === null) return null;
+  return { text: sealer.unseal(sealed, signingSecretContext(row.id)), until };
 }
 
 function findWait({ state, heldAt }: LiveRow): LiveRelay["waitsFor"] {
@@ -332,6 +341,7 @@ function makeUnreadableRelay(row: LiveRow, source: LiveRow | null, deps: LiveRel
       handshake: null,
     },
     signingSecret: null,
+    previousSigningSecret: null,
   };
 }
 

@@ -27,6 +27,7 @@ import type { SecretNeed, VerifyFields } from "../verify/contract.ts";
 import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
 import {
+  NO_SIGNING_OVERLAP,
   type ReceiverSecret,
   type RelayContext,
   type RelayRow,
@@ -140,7 +141,7 @@ export function openReceiverSecret(row: Pick<RelayRow, "id" | "secret">, sealer:
 }
 
 /** Opens a secret. null: another master key sealed it. */
-function openSecret(sealed: Uint8Array, context: string, sealer: Sealer): string | null {
+export function openSecret(sealed: Uint8Array, context: string, sealer: Sealer): string | null {
   try {
     return sealer.unseal(sealed, context);
   } catch {
@@ -261,7 +262,10 @@ export function describeMissingSecret(
 
 /** The secret that signs a relay's call_url notices. A relay without a call_url has none. */
 export interface MadeSigningSecret {
-  columns: Pick<RelayRow, "signingSecret" | "signingSecretSetAt">;
+  columns: Pick<
+    RelayRow,
+    "signingSecret" | "signingSecretSetAt" | "previousSigningSecret" | "previousSigningSecretUntil"
+  >;
   /** The text, to be shown once. null: the secret was removed. */
   shown: string | null;
 }
@@ -269,6 +273,7 @@ export interface MadeSigningSecret {
 export const NO_SIGNING_SECRET: MadeSigningSecret["columns"] = {
   signingSecret: null,
   signingSecretSetAt: null,
+  ...NO_SIGNING_OVERLAP,
 };
 
 /** Reports whether any action posts signed notices. */
@@ -286,7 +291,7 @@ export function makeSigningSecret(
   const shown =
     value === null ? mintSigningSecret() : readPastedSecret({ scheme: "shared_token" }, value).stored;
   const signingSecret = sealer.seal(shown, signingSecretContext(relayId));
-  return { columns: { signingSecret, signingSecretSetAt: nowMs }, shown };
+  return { columns: { signingSecret, signingSecretSetAt: nowMs, ...NO_SIGNING_OVERLAP }, shown };
 }
 
 /** Makes a secret for the first call_url and removes it with the last one. Returns null if the secret does not change. */

@@ -13,7 +13,7 @@ import { describeTrigger } from "../trigger/registry.ts";
 import { periodOf, type ScheduleTrigger } from "../trigger/schedule.ts";
 import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
-import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
+import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget, signingOverlaps } from "./relay.ts";
 import {
   countLastDay,
   findLastEvents,
@@ -73,7 +73,7 @@ export const relayView = Type.Object({
     issuedBy: Type.Optional(Type.String()),
   }),
   /** The secret of a relay with a call_url; absent for others. */
-  signingSecret: Type.Optional(Type.Object({ setAt: time })),
+  signingSecret: Type.Optional(Type.Object({ setAt: time, previousUntil: Type.Optional(time) })),
   /** The sender's handshake at registration. `verifyToken`: what a person gives the sender for it. */
   handshake: Type.Optional(
     Type.Object({ name: Type.String(), message: Type.String(), verifyToken: Type.Optional(Type.String()) }),
@@ -131,7 +131,7 @@ export async function showRelay(
     createdAt: toIso(row.createdAt),
     updatedAt: toIso(row.updatedAt),
     secret: showSecret(context, row),
-    ...(signing === null ? {} : { signingSecret: { setAt: toIso(signing) } }),
+    ...(signing === null ? {} : { signingSecret: showSigning(context, row, signing) }),
     ...showHandshake(context, row),
     problems: showProblems(
       context,
@@ -217,6 +217,16 @@ function showHandshake(context: ViewContext, { id, definition }: RelayRow): Pick
   const sealer = byToken === true ? context.sealer : undefined;
   const token = sealer === undefined ? {} : { verifyToken: sealer.verifyToken(id) };
   return { handshake: { name, message, ...token } };
+}
+
+/** `previousUntil`: calls also carry a signature of the previous secret until then. */
+function showSigning(
+  { nowMs }: ViewContext,
+  row: RelayRow,
+  setAt: number,
+): NonNullable<RelayView["signingSecret"]> {
+  const until = signingOverlaps(row, nowMs) ? { previousUntil: toIso(row.previousSigningSecretUntil) } : {};
+  return { setAt: toIso(setAt), ...until };
 }
 
 /** A processor relay shows the environment's own secret. */

@@ -55,6 +55,9 @@ export const RELAY = defineTable({
     /** The signing secret, sealed under `signingSecretContext`. */
     signingSecret: orNull(bytes()),
     signingSecretSetAt: orNull(integer()),
+    /** The signing secret before the last rotation. It also signs calls until `previousSigningSecretUntil`. null: there is no overlap. */
+    previousSigningSecret: orNull(bytes()),
+    previousSigningSecretUntil: orNull(integer()),
     /** The time since which a schedule counts: creation, resume, or the last change of the trigger. */
     activeSince: integer(),
     createdAt: integer(),
@@ -75,6 +78,19 @@ export const NO_OVERLAP: Pick<RelayRow, "previousSecret" | "previousSecretDigest
   previousSecretDigest: null,
   previousSecretUntil: null,
 };
+
+export const NO_SIGNING_OVERLAP: Pick<RelayRow, "previousSigningSecret" | "previousSigningSecretUntil"> = {
+  previousSigningSecret: null,
+  previousSigningSecretUntil: null,
+};
+
+/** Reports whether the previous signing secret also signs calls now. */
+export function signingOverlaps<Row extends Pick<RelayRow, "previousSigningSecretUntil">>(
+  row: Row,
+  nowMs: number,
+): row is Row & { previousSigningSecretUntil: number } {
+  return row.previousSigningSecretUntil !== null && nowMs < row.previousSigningSecretUntil;
+}
 
 /** Replaces the receiver secret in the row and ends an overlap. */
 export function withSecret(row: RelayRow, secret: ReceiverSecret, nowMs: number): RelayRow {
@@ -274,5 +290,10 @@ function describeSecret(row: RelayRow): Record<string, unknown> {
 }
 
 function describeSigning(row: RelayRow): Record<string, unknown> | null {
-  return row.signingSecretSetAt === null ? null : { setAt: toIsoOrNull(row.signingSecretSetAt) };
+  const { signingSecretSetAt, previousSigningSecretUntil } = row;
+  if (signingSecretSetAt === null) return null;
+  return {
+    setAt: toIso(signingSecretSetAt),
+    ...(previousSigningSecretUntil === null ? {} : { previousUntil: toIso(previousSigningSecretUntil) }),
+  };
 }

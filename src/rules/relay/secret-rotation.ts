@@ -12,6 +12,7 @@ import type { Definition } from "./definition-shape.ts";
 import {
   auditRelay,
   NO_OVERLAP,
+  NO_SIGNING_OVERLAP,
   overlaps,
   processorSecretContext,
   RELAY,
@@ -21,6 +22,8 @@ import {
   receiverSecretContext,
   requireRelay,
   requireRelayVersion,
+  signingOverlaps,
+  signingSecretContext,
   updateSignatureRetention,
   withSecret,
 } from "./relay.ts";
@@ -30,6 +33,7 @@ import {
   type MadeSecret,
   makeNextSecret,
   makeSigningSecret,
+  openSecret,
   rejectWithoutCallUrl,
   requireUnsharedSecret,
 } from "./relay-secret.ts";
@@ -140,10 +144,12 @@ export async function endOverlap(tx: Writer, context: RelayContext, name: string
 }
 
 /** Deletes secrets whose overlap has ended, and returns how many there were. */
-export function deletePreviousSecrets(tx: Writer, nowMs: number): Promise<number> {
-  const sql = `UPDATE relay SET previous_secret = NULL, previous_secret_digest = NULL, previous_secret_until = NULL
+export async function deletePreviousSecrets(tx: Writer, nowMs: number): Promise<number> {
+  const receiver = `UPDATE relay SET previous_secret = NULL, previous_secret_digest = NULL, previous_secret_until = NULL
     WHERE previous_secret_until <= ?1`;
-  return tx.run(sql, nowMs);
+  const signing = `UPDATE relay SET previous_signing_secret = NULL, previous_signing_secret_until = NULL
+    WHERE previous_signing_secret_until <= ?1`;
+  return (await tx.run(receiver, nowMs)) + (await tx.run(signing, nowMs));
 }
 
 function rejectReplaced(name: string, version: number): Refusal {
@@ -184,18 +190,43 @@ function fingerprintSealed(sealer: Sealer, sealed: Uint8Array, context: string):
   }
 }
 
-/** Generates a new signing secret for the next notice and returns it once. Throws `not_found` or `no_call_url`. */
+/**
+ * Generates a new signing secret for the next notice and returns it once. Notices also carry a signature of the old one for `overlapSeconds` (0: not
+ * at all), until `previousUntil`. Throws `not_found` or `no_call_url`.
+ */
 export async function rotateSigningSecret(
   tx: Writer,
   context: RelayContext,
   name: string,
-): Promise<{ signingSecret: string }> {
+  overlapSeconds = 0,
+): Promise<{ signingSecret: string; previousUntil?: string }> {
   const before = await requireRelay(tx, context.environment.id, name);
   if (!callsUrl(before.definition)) throw rejectWithoutCallUrl();
   const { nowMs, sealer } = context;
   const { columns, shown } = makeSigningSecret(before.id, null, sealer, nowMs);
-  const after: RelayRow = { ...before, ...columns, updatedAt: nowMs };
+  const previous = before.signingSecret;
+  // A secret that another master key sealed cannot sign.
+  const canSign = previous !== null && openSecret(previous, signingSecretContext(before.id), sealer) !== null;
+  const overlap =
+    overlapSeconds === 0 || !canSign
+      ? NO_SIGNING_OVERLAP
+      : { previousSigningSecret: previous, previousSigningSecretUntil: nowMs + overlapSeconds * 1_000 };
+  const after: RelayRow = { ...before, ...columns, ...overlap, updatedAt: nowMs };
   await RELAY.update(tx, after);
   await auditRelay(tx, context, "relay.signing_secret_changed", before, after);
-  return { signingSecret: shown };
+  const until = after.previousSigningSecretUntil;
+  return { signingSecret: shown, ...(until === null ? {} : { previousUntil: toIso(until) }) };
+}
+
+/** Ends the overlap of the signing secrets now, so that only the current one signs. Throws `not_found`, also where there is no overlap. */
+export async function endSigningOverlap(tx: Writer, context: RelayContext, name: string): Promise<void> {
+  const before = await requireRelay(tx, context.environment.id, name);
+  if (!signingOverlaps(before, context.nowMs))
+    throw new Refusal(
+      "not_found",
+      `The relay ${name} signs its calls only with its current signing secret, so there is no overlap to end.`,
+    );
+  const after = { ...before, ...NO_SIGNING_OVERLAP, updatedAt: context.nowMs };
+  await RELAY.update(tx, after);
+  await auditRelay(tx, context, "relay.signing_secret_changed", before, after);
 }

@@ -87,8 +87,14 @@ export async function setRelayState(
   return { relay, held: (await readHeldAt(api)) !== null };
 }
 
-export async function rotateSigning(api: Api, name: string): Promise<{ signingSecret: string }> {
-  const made = await api.request<{ signingSecret: string }>("PUT", `${pathOf(name)}/signing-secret`);
+export async function rotateSigning(
+  api: Api,
+  name: string,
+  overlapSeconds: number,
+): Promise<{ signingSecret: string; previousUntil?: string }> {
+  const path = `${pathOf(name)}/signing-secret`;
+  const body = overlapSeconds === 0 ? undefined : { overlapSeconds };
+  const made = await api.request<{ signingSecret: string; previousUntil?: string }>("PUT", path, body);
   if (typeof made.signingSecret !== "string") throw refuseMisread(api.url, "has no signingSecret");
   return made;
 }
@@ -107,6 +113,6 @@ export async function changeRelaySecret(
   return made;
 }
 
-export async function endRelayOverlap(api: Api, name: string): Promise<void> {
-  await api.command("DELETE", `${pathOf(name)}/previous-secret`);
+export async function endRelayOverlap(api: Api, name: string, isSigning: boolean): Promise<void> {
+  await api.command("DELETE", `${pathOf(name)}/previous-secret${isSigning ? "?kind=signing" : ""}`);
 }

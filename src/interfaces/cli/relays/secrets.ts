@@ -31,20 +31,21 @@ export const relaysRotateSecret: Command = {
   ],
   examples: [
     "relay relays rotate-secret orders --overlap 86400",
-    "relay relays rotate-secret orders --signing",
+    "relay relays rotate-secret orders --signing --overlap 86400",
   ],
   async run(input, world) {
     if (!input.on("signing")) return await changeSecret(input, world, null);
-    if (input.given("overlap")) {
-      throw new UsageError(
-        "--overlap and --signing cannot be combined: Relay signs each outbound call with one secret only. Leave --overlap out.",
-      );
-    }
     const name = input.first();
-    const { signingSecret } = await withApi("write", input, world, (api) => rotateSigning(api, name));
-    world.say(input.on("json") ? writeJson({ relay: name, signingSecret }, 2) : signingSecret);
+    const overlap = readOverlap(input);
+    const made = await withApi("write", input, world, (api) => rotateSigning(api, name, overlap));
+    const { signingSecret, previousUntil } = made;
+    world.say(input.on("json") ? writeJson({ relay: name, ...made }, 2) : signingSecret);
+    const before =
+      previousUntil === undefined
+        ? ""
+        : ` Calls also carry a signature of the previous secret until ${previousUntil}.`;
     world.tell(
-      `Copy the new signing secret of ${name} now: it is shown once. It signs the next outbound call.`,
+      `Copy the new signing secret of ${name} now: it is shown once. It signs the next outbound call.${before}`,
     );
   },
 };
@@ -70,22 +71,36 @@ export const relaysEndOverlap: Command = {
   summary: "end the overlap period of a rotation now",
   details: "The previous secret stops working at once.",
   arguments: [NAME],
-  options: OF_RELAY,
+  options: [
+    {
+      name: "signing",
+      help: "end the overlap of the secrets that sign the relay's own outbound calls instead",
+    },
+    ...OF_RELAY,
+  ],
   examples: ["relay relays end-overlap orders"],
   async run(input, world) {
     const name = input.first();
     const foundSoon = await withApi("write", input, world, async (api) => {
-      await endRelayOverlap(api, name);
+      await endRelayOverlap(api, name, input.on("signing"));
       return formatPickupDelay(api, input, world);
     });
     if (input.on("json")) world.say(writeJson({ relay: name }, 2));
-    world.tell(`Only the current secret of ${name} is valid now.${foundSoon}`);
+    world.tell(
+      input.on("signing")
+        ? `Only the current signing secret of ${name} signs its calls now.${foundSoon}`
+        : `Only the current secret of ${name} is valid now.${foundSoon}`,
+    );
   },
 };
 
+function readOverlap(input: Input): number {
+  return input.number("overlap", { from: 0, to: MAX_SECRET_OVERLAP_SECONDS }) ?? 0;
+}
+
 async function changeSecret(input: Input, world: World, value: string | null): Promise<void> {
   const name = input.first();
-  const overlap = input.number("overlap", { from: 0, to: MAX_SECRET_OVERLAP_SECONDS }) ?? 0;
+  const overlap = readOverlap(input);
   const { foundSoon, ...done } = await withApi("write", input, world, async (api) => ({
     ...(await changeRelaySecret(api, name, value, overlap)),
     foundSoon: formatPickupDelay(api, input, world),

@@ -45,7 +45,7 @@ export function writeStory({ relay, health, remembered, heldAt, warnings, calls 
     ["last 24 h", sayCounts(relay.last24h)],
     ...(secret.kind === "none" ? [] : entry("secret", saySecret(secret))),
     ...entry("signatures", remembered?.message),
-    ...entry("signing", relay.signingSecret && `a secret since ${relay.signingSecret.setAt}`),
+    ...entry("signing", relay.signingSecret && saySigning(relay.signingSecret)),
     ...(heldAt === null
       ? []
       : entry(
@@ -178,6 +178,10 @@ export function sayCounts({ approximate, ...counts }: RelayItem["last24h"]): str
   return `${approximate === true ? "about " : ""}${said.join(", ")}`;
 }
 
+function saySigning({ setAt, previousUntil }: NonNullable<RelayView["signingSecret"]>): string {
+  const before = previousUntil === undefined ? "" : `, the previous one also signs until ${previousUntil}`;
+  return `a secret since ${setAt}${before}`;
+}
 function saySecret({ kind, fingerprint, setAt, previousUntil }: RelayView["secret"]): string | undefined {
   const words = [
     kind.replace("_", " "),
