@@ -96,7 +96,7 @@ CREATE TABLE api_key (
   created_at INTEGER NOT NULL,
   last_used_at INTEGER,
   revoked_at INTEGER
-, owner_id TEXT REFERENCES owner (id) ON DELETE CASCADE, expires_at INTEGER);
+, owner_id TEXT REFERENCES owner (id) ON DELETE CASCADE, expires_at INTEGER, scopes TEXT);
 
 CREATE INDEX api_key_by_environment ON api_key (environment_id, created_at);
 
@@ -577,6 +577,17 @@ CREATE TABLE master_key_proof (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   sealed BLOB NOT NULL
 );
+
+CREATE TABLE membership (
+  owner_id TEXT NOT NULL REFERENCES owner (id) ON DELETE CASCADE,
+  app_id TEXT NOT NULL,
+  environment TEXT NOT NULL,
+  role TEXT NOT NULL,
+  -- 1: the role also sees the values of payloads.
+  payloads INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (owner_id, app_id, environment)
+) STRICT;
 
 CREATE TABLE owner (
   id TEXT PRIMARY KEY,

@@ -56,6 +56,21 @@ export function show<Fields extends TProperties>(
 /** Any JSON value. */
 export const json = Type.Unknown();
 
+const PAYLOAD = "x-payload";
+
+/** Marks a new schema: its values are of payloads, which a response hides from callers who may not see them. */
+export function payload<Schema extends TSchema>(schema: Schema): Schema {
+  return Object.assign(schema, { [PAYLOAD]: true });
+}
+
+export function isPayload(schema: TSchema): boolean {
+  return PAYLOAD in schema;
+}
+
+/** A text and a JSON value of payloads. */
+export const payloadText = payload(Type.String());
+export const payloadJson = payload(Type.Unknown());
+
 export const pageQuery = {
   limit: Type.Optional(Type.String({ description: "an integer from 1 to 200" })),
   cursor: Type.Optional(Type.String({ description: "the next value of the page before" })),

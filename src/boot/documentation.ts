@@ -26,7 +26,7 @@ import { listKitPages, listKits } from "../interfaces/docs/kit-page.ts";
 import { writeFixedLimits, writeRaisableLimits, writeRetries } from "../interfaces/docs/limit-part.ts";
 import { writeAuditActions, writeMetrics } from "../interfaces/docs/list-part.ts";
 import { PACKAGING_FILLS } from "../interfaces/docs/packaging-part.ts";
-import { writePermissions } from "../interfaces/docs/permission-part.ts";
+import { writePermissions, writeRoles } from "../interfaces/docs/permission-part.ts";
 import { writeRules } from "../interfaces/docs/rule-example.ts";
 import { listSenderPages, listSenders } from "../interfaces/docs/sender-page.ts";
 import { writeSettings } from "../interfaces/docs/setting-part.ts";
@@ -59,6 +59,7 @@ const FILLS: Readonly<Record<string, () => string>> = {
   variables: () => writeVariables(COMMANDS),
   "otel-variables": () => writeOwnVariables(OTEL_VARIABLES),
   routes: () => listRoutes(ROUTES),
+  roles: writeRoles,
   permissions: writePermissions,
   settings: writeSettings,
   audit: writeAuditActions,

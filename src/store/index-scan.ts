@@ -184,11 +184,12 @@ export async function pageByName<Name extends string, Row extends Named<Name>, I
   request: PageRequest,
   toItem: (row: Row) => Item,
   which = "environment_id = $environmentId",
+  more: SqlNames = {},
 ): Promise<Page<Item>> {
   const rest = `WHERE ${which} AND
       ($createdAt IS NULL OR created_at < $createdAt OR (created_at = $createdAt AND ${name} > $name))
     ORDER BY created_at DESC, ${name} LIMIT $limit`;
-  const values = { environmentId, ...parseNameKey(request.after), limit: request.limit + 1 };
+  const values = { environmentId, ...more, ...parseNameKey(request.after), limit: request.limit + 1 };
   const keyOf = (row: Row) => makeNameKey({ createdAt: row.createdAt, name: row[name] });
   return makePage(await table.all(tx, rest, values), request, keyOf, toItem);
 }

@@ -169,8 +169,9 @@ test("backups are copied to an S3 endpoint, which is tested and never shows its 
 });
 
 test("an owner is invited by a link that is shown once, and removed", async () => {
-  await tab("Owners").click();
-  await page.getByRole("button", { name: "Invite an owner" }).click();
+  await tab("Members").click();
+  await page.getByRole("button", { name: "Invite a member" }).click();
+  await page.locator(".role-fields select").first().selectOption("support");
   await page.getByLabel("E-mail address").fill("ann@example.com");
   await page.getByRole("button", { name: "Create link" }).click();
   await page.getByRole("dialog").getByRole("alert").waitFor();
@@ -179,8 +180,15 @@ test("an owner is invited by a link that is shown once, and removed", async () =
   const link = (await page.locator("[data-secret=Link]").textContent()) ?? "";
   expect(new URL(link).pathname).toBe("/reset");
   await page.getByRole("button", { name: "I copied the link" }).click();
+  await page.getByText("support of every app").waitFor();
+  await page.getByRole("button", { name: "Change roles of bea@example.com" }).click();
+  await shoot(page, "member-roles");
+  await page.locator(".role-fields select").last().selectOption("production");
+  await page.getByRole("button", { name: "Save roles" }).click();
+  await page.getByText("support of every app, only production").waitFor();
+  await shoot(page, "members", { fullPage: true });
   await page.getByRole("button", { name: "Remove… bea@example.com" }).click();
-  await page.getByRole("button", { name: "Remove owner" }).click();
+  await page.getByRole("button", { name: "Remove member" }).click();
   await page.getByRole("button", { name: "Remove… bea@example.com" }).waitFor({ state: "detached" });
   expect(await running.rows("SELECT email FROM owner")).toEqual([{ email: "ann@example.com" }]);
 });

@@ -99,7 +99,7 @@ runScenarios([
     call: { session: true, body: { email: "cleo@example.com" } },
     status: 201,
     answer: { owner: { email: "cleo@example.com", hasPassword: false, sessions: 0 }, link: { expiresAt: "2026-01-16T12:00:00.000Z" } },
-    changes: { owner: 1, signin_link: 1, audit: 1 },
+    changes: { owner: 1, membership: 1, signin_link: 1, audit: 1 },
     also: async (api, { json }) => {
       const token = new URL(json.link.url).hash.slice(1);
       expect(Bun.inspect([...(await api.snapshot())])).not.toContain(token);

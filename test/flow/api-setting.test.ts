@@ -202,7 +202,7 @@ runScenarios([
     status: 403,
     answer: {
       code: "forbidden",
-      message: expect.stringContaining("Only an owner or the command line can"),
+      message: expect.stringContaining("Only a member or the command line can"),
     },
   },
   {
@@ -211,7 +211,7 @@ runScenarios([
     status: 403,
     answer: {
       code: "forbidden",
-      message: expect.stringContaining("Only an owner or the command line can"),
+      message: expect.stringContaining("Only a member or the command line can"),
     },
   },
   {

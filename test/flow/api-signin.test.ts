@@ -325,6 +325,7 @@ describe("a session", () => {
       cookies: true,
       version: null,
       apps: [],
+      may: [],
     });
   });
 });

@@ -3,9 +3,20 @@
  * query parameter shows that a caller was admitted, and changes nothing.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Permission } from "../../src/platform/account/permission.ts";
-import { KEY_PERMISSIONS, PERMISSION_NAMES } from "../../src/platform/account/permission.ts";
+import { mintApiKey } from "../../src/platform/account/api-key.ts";
+import { createOwner } from "../../src/platform/account/owner.ts";
+import {
+  EVERY,
+  hasPermission,
+  KEY_PERMISSIONS,
+  PERMISSION_NAMES,
+  type Permission,
+  ROLE_NAMES,
+  type Role,
+} from "../../src/platform/account/permission.ts";
+import { createSession } from "../../src/platform/account/session.ts";
 import { type ApiServer, type Call, changesBetween, startApi } from "../kit/api-server.ts";
+import { receiverDefinition, writeOrder } from "../kit/relay-definition.ts";
 
 interface Operation {
   method: string;
@@ -18,10 +29,41 @@ interface Operation {
 let api: ApiServer;
 let operations: readonly Operation[];
 
+/** Tokens of sessions and keys, by name. */
+const tokens = new Map<string, string>();
+let approval = "";
+
 beforeAll(async () => {
   api = await startApi();
   operations = await readOperations();
+  const { development } = api.environments;
+  await api.store.write("dashboard", async (tx) => {
+    const nowMs = api.clock.now();
+    for (const role of ROLE_NAMES) {
+      const memberships = [{ appId: "shop", name: EVERY, role, payloads: false }];
+      const person = await createOwner(tx, { email: `${role}@example.com`, passwordHash: null, memberships, nowMs });
+      tokens.set(role, (await createSession(tx, person.id, nowMs)).token);
+      const login = { owner: person, expiresAt: nowMs + 86_400_000 };
+      tokens.set(`login of ${role}`, (await mintApiKey(tx, { environment: development, kind: "secret", name: role, login, nowMs })).token);
+    }
+    for (const scope of KEY_PERMISSIONS) {
+      const key = await mintApiKey(tx, { environment: development, kind: "secret", name: scope, scopes: [scope], nowMs });
+      tokens.set(`scope ${scope}`, key.token);
+    }
+    await tx.run("UPDATE api_key SET last_used_at = ?1", nowMs);
+  });
+  approval = await requestApproval();
 });
+
+async function requestApproval(): Promise<string> {
+  const definition = receiverDefinition({ name: "orders", actions: [writeOrder] });
+  const send = async (path: string, body: unknown) => (await api.call(`${api.E}${path}`, { method: "POST", key: api.keys.dev, body })).json;
+  await send("/collections", { name: "orders", kind: "shared", fields: { order: { type: "text" }, amount: { type: "text" } } });
+  await send("/relays", { definition });
+  const wanted = { from: "development", to: "production" };
+  const { plan } = await send("/sync/plan", wanted);
+  return (await send("/approvals", { ...wanted, plan })).approval.id;
+}
 afterAll(async () => {
   await api[Symbol.asyncDispose]();
 });
@@ -44,6 +86,7 @@ const isManagement = ({ schemes }: Operation): boolean => schemes.includes("secr
 /** Returns the code of the refusal; `admitted` when the caller was admitted. */
 async function ask({ method, path }: Operation, who: Call, [app, environment]: readonly [string, string]): Promise<string> {
   const filled = path
+    .replace("/approvals/{id}", `/approvals/${approval}`)
     .replace("{appId}", app)
     .replace("{environment}", environment)
     .replaceAll(/\{\w+\}/g, "unknown");
@@ -66,7 +109,49 @@ const byKey = (operation: Operation): string =>
   takesKey(operation) && operation.needs !== null && KEY_PERMISSIONS.has(operation.needs) ? "admitted" : "forbidden";
 const ofAnother = (operation: Operation): string => (isOfEnvironment(operation) ? "wrong_environment" : byKey(operation));
 
+const bySession = (name: string): Call => ({ headers: { cookie: `relay_session=${tokens.get(name)}`, origin: api.base } });
+
+/** Returns what a member of the app shop gets, with this role in both environments. */
+function byMember(role: Role, at: readonly [string, string]) {
+  return ({ path, needs }: Operation): string => {
+    const isForeign = path.includes("{appId}") && at[0] !== "shop";
+    if (isForeign) return "not_found";
+    if (needs === null) return "admitted";
+    const isOfServer = !path.includes("{appId}") && !path.includes("/approvals/{id}");
+    if (isOfServer) return "forbidden";
+    const name = path.includes("/approvals/{id}") ? "production" : path.includes("{environment}") ? at[1] : EVERY;
+    return hasPermission(role, needs, name) ? "admitted" : "forbidden";
+  };
+}
+
+const MEMBERS: readonly Row[] = ROLE_NAMES.flatMap((role) =>
+  (
+    [
+      ["shop", "development"],
+      ["shop", "production"],
+      ["rival", "development"],
+    ] as const
+  ).map((at) => ({ who: `a ${role} of shop in ${at.join("/")}`, call: () => bySession(role), at, expected: byMember(role, at) })),
+);
+
+const LOGINS: readonly Row[] = ROLE_NAMES.map((role) => ({
+  who: `the login key of a ${role}`,
+  call: () => ({ key: tokens.get(`login of ${role}`) ?? "" }),
+  at: OWN,
+  expected: (operation) => (byKey(operation) === "admitted" ? byMember(role, OWN)(operation) : "forbidden"),
+}));
+
+const SCOPES: readonly Row[] = [...KEY_PERMISSIONS].map((scope) => ({
+  who: `a key with the scope ${scope}`,
+  call: () => ({ key: tokens.get(`scope ${scope}`) ?? "" }),
+  at: OWN,
+  expected: (operation) => (takesKey(operation) && operation.needs === scope ? "admitted" : "forbidden"),
+}));
+
 const ROWS: readonly Row[] = [
+  ...MEMBERS,
+  ...LOGINS,
+  ...SCOPES,
   { who: "an owner", call: () => ({ session: true }), at: OWN, expected: () => "admitted" },
   { who: "an owner in another app", call: () => ({ session: true }), at: ["rival", "production"], expected: () => "admitted" },
   { who: "a secret key of the environment", call: () => ({ key: api.keys.dev }), at: OWN, expected: byKey },
@@ -90,6 +175,6 @@ describe.each(ROWS)("$who", ({ call, at, expected }) => {
 test("every route of an environment names a permission, and every permission but one has a route", () => {
   for (const { path, needs } of operations.filter(isOfEnvironment)) expect(`${path} ${needs}`).not.toBe(`${path} null`);
   const named = new Set(operations.flatMap(({ needs }) => (needs === null ? [] : [needs])));
-  // Two permissions belong to a part of a route: the decision of an approval, and the values of payloads in a response.
-  expect(PERMISSION_NAMES.filter((name) => !named.has(name))).toEqual(["read_payloads", "approve"]);
+  // The permission to approve belongs to a part of a route: the decision of an approval.
+  expect(PERMISSION_NAMES.filter((name) => !named.has(name))).toEqual(["approve"]);
 });

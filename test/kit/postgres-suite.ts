@@ -66,6 +66,8 @@ const FLOWS: readonly string[] = [
   "erasure-request",
   "customer-link",
   "permission",
+  "member",
+  "hidden-payload",
 ];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */

@@ -99,6 +99,9 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET /api/owners": get("/api/owners"),
   "POST /api/owners": refused(400, "POST", "/api/owners", { email: "x".repeat(MB - 100) }, { email: `${"a.".repeat(120)}@@` }),
   "POST /api/owners/:id/link": refused(404, "POST", "/api/owners/own_none/link", {}),
+  "PUT /api/owners/:id": refused(404, "PUT", "/api/owners/own_none", {
+    memberships: Array.from({ length: 16 }, () => ({ role: "viewer", app: "a".repeat(63) })),
+  }),
   "DELETE /api/owners/:id": refused(404, "DELETE", "/api/owners/own_none", undefined),
   "PATCH /api/apps/:appId": refused(400, "PATCH", "/api/apps/shop", { name: "x".repeat(MB - 100) }),
   "GET /api/apps/:appId/contents": get("/api/apps/shop/contents"),
@@ -487,12 +490,12 @@ export const WORST_CALLS: Record<string, Worst> = {
     no(400, { version: 3, mail: { fromName: "é".repeat(400_000), replyTo: "a".repeat(100_000) } }),
   ),
   "GET {E}/keys": list("/keys"),
-  "POST {E}/keys": refused(403, "POST", `${E}/keys`, {
+  "POST {E}/keys": refused(400, "POST", `${E}/keys`, {
     kind: "app",
     name: "x",
     origins: Array.from({ length: 20_000 }, (_, at) => `https://a${at}.example`),
   }),
-  "DELETE {E}/keys/:id": refused(403, "DELETE", `${E}/keys/${rowId("key", 2)}`, {}),
+  "DELETE {E}/keys/:id": refused(404, "DELETE", `${E}/keys/key_none`, {}),
   "GET {E}/audit": list("/audit", "actor=nobody", "action=ref_refused", "target=nothing", "kind=run", "kind=run&actor=nobody", "target=relay:wide"),
   "GET {E}/problems": list("/problems", "all=true"),
   "GET {E}/alerts": list("/alerts", "open=true"),

@@ -61,7 +61,9 @@ export async function openCaller(access: FilledAccess): Promise<Caller> {
 
 function headersFor(path: string, { url, session, secret, app, person }: FilledAccess): Record<string, string> {
   if (path.startsWith("/client/")) return { "x-app-key": app, "x-person-session": person };
-  if (path.startsWith(E)) return { authorization: `Bearer ${secret}` };
+  // Keys create and revoke no keys, so a member does.
+  const byMember = path.startsWith(`${E}/keys`);
+  if (path.startsWith(E) && !byMember) return { authorization: `Bearer ${secret}` };
   if (path.startsWith("/hooks/")) return { "x-token": TOKEN };
   return { cookie: `relay_session=${session}`, origin: url };
 }

@@ -28,6 +28,48 @@ test("refuses a data directory that is a file, in one sentence", async () => {
   expect(told).toMatch(/a-file is a file, but the data directory must be a folder: move the file away, or name another folder/);
 });
 
+describe("members", () => {
+  const data = ["--data-dir", join(cwd, "members")];
+  const command = (line: string) => runCommand([...line.split(" "), ...data], { cwd });
+  beforeAll(async () => {
+    await command("apps create Shop");
+    await command("admin create --email ann@example.com");
+  });
+
+  test("are invited with a role in a place, changed and removed", async () => {
+    const invited = await command("members invite kim@example.com --role support:shop/production --payloads");
+    expect(invited.said).toMatch(/\/reset#/);
+    const list = async () => JSON.parse((await command("members list --json")).said).items as { email: string; memberships: object[] }[];
+    expect((await list())[1]).toMatchObject({
+      email: "kim@example.com",
+      memberships: [{ app: "shop", environment: "production", role: "support", payloads: true }],
+    });
+    expect((await command("members change kim@example.com --role developer:shop --role viewer")).told).toContain(
+      "kim@example.com is now: developer:shop, viewer.",
+    );
+    expect((await command("members list")).said).toContain("viewer, developer:shop");
+    expect((await command("members remove kim@example.com")).told).toContain("kim@example.com is not a member any more.");
+    expect(await list()).toHaveLength(1);
+  });
+
+  const REFUSED: readonly [line: string, told: string][] = [
+    ["members invite kim@example.com", "--role is missing"],
+    ["members invite kim@example.com --role admin", "no known role"],
+    ["members invite lee@example.com --role viewer:none", "memberships names none, which does not exist"],
+    ["members invite ann@example.com --role viewer", "exists"],
+    ["members change ann@example.com --role viewer", "the last owner of everything"],
+    ["members remove ann@example.com", "the last owner of everything"],
+    ["members remove nobody@example.com", "There is no member nobody@example.com"],
+    ["keys create --app shop --environment development --scope approve", "no key can have"],
+    ["keys create --app shop --environment development --scope nothing", "is no permission"],
+  ];
+  test.each(REFUSED)("%s is refused", async (line, told) => {
+    const result = await command(line);
+    expect(result.code).not.toBe(0);
+    expect(result.told).toContain(told);
+  });
+});
+
 describe("local development and a server", () => {
   const clock = new VirtualClock(Date.now());
   const places: [string, "local" | "server", { id: string; environments: ("local" | "production")[] }][] = [

@@ -217,7 +217,7 @@ test.each([...LONGEST])("$what", async ({ give, comes }) => {
 
 /** Columns whose texts the service makes, all of them short: ids, hashes, fixed words, days and names of backups. */
 const OURS =
-  /[._](id|utc_day|fingerprint|state|kind|trigger|code|change|outcome)$|^environment\.name$|^event\.reason$|^writer_commit\.connection$|^apply_response\.caller$|^backup_copy\.name$/;
+  /[._](id|utc_day|fingerprint|state|kind|trigger|code|change|outcome)$|^environment\.name$|^event\.reason$|^writer_commit\.connection$|^apply_response\.caller$|^backup_copy\.name$|^membership\.environment$/;
 
 const INDEXED = ON_POSTGRES
   ? `SELECT DISTINCT c.relname || '.' || a.attname AS name FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid

@@ -1,13 +1,20 @@
 /** Session of this browser: the owner who is signed in and the apps that the owner can open. Its cookie is hidden from scripts. */
 import type { SessionView } from "../../src/interfaces/api/session.ts";
+import type { Permission } from "../../src/platform/account/permission.ts";
 import { call } from "../base/api.ts";
 import { makeCell } from "../base/cell.ts";
 import { invalidate } from "../base/loaded.ts";
+import type { Place } from "../base/place.ts";
 import { mayLeave } from "../base/route.ts";
 import { dropDrafts, ownDrafts } from "../editor/draft.ts";
 
 export type Session = SessionView;
 export type App = Session["apps"][number];
+
+/** Returns the permissions of the person in a place. */
+export function mayIn({ apps }: Session, { app, environment }: Place): readonly Permission[] {
+  return apps.find(({ id }) => id === app)?.may[environment] ?? [];
+}
 
 /** undefined until the first answer arrives. */
 export const session = makeCell<Session | undefined>(undefined);

@@ -82,7 +82,7 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
       cell: (alert) =>
         html`<span class="row-acts"><${Way} place=${place} alert=${alert} />${
           alert.resolvedAt === null &&
-          html`<button type="button" disabled=${isSending} aria-label="Resolve: ${sayKind(alert.code) ?? alert.code}, ${alert.target}" onClick=${() => void resolve(alert.id)}>Resolve</button>`
+          html`<button data-needs="replay" type="button" disabled=${isSending} aria-label="Resolve: ${sayKind(alert.code) ?? alert.code}, ${alert.target}" onClick=${() => void resolve(alert.id)}>Resolve</button>`
         }</span>`,
     },
   ];

@@ -103,7 +103,7 @@ function DryRun({
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="form-actions">
       <button type="button" disabled=${isSending} onClick=${onAgain}>Check again</button>
-      <button type="button" class="primary" disabled=${isSending || changes === 0 || refused !== null} onClick=${onAsk}>
+      <button data-needs="request_changes" type="button" class="primary" disabled=${isSending || changes === 0 || refused !== null} onClick=${onAsk}>
         ${changes === 0 ? "Nothing to promote" : `Continue to approve ${sayCount(changes, "change")}…`}</button></div>
   </div>`;
 }

@@ -49,7 +49,7 @@ export function hrefOf(place: Place, words: string, told: readonly Json[] = []):
     case "subscription":
       return linkTo(told, "person", (person) => pagePath(place, "people", person));
     case "owner":
-      return `${pagePath(place, "settings")}?tab=owners`;
+      return `${pagePath(place, "settings")}?tab=members`;
     case "session":
       return `${pagePath(place, "settings")}?tab=sessions`;
     case "backup":

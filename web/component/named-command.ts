@@ -13,6 +13,7 @@ const GROUPS = {
   files: "list|upload|download|delete",
   keys: "create|list|revoke",
   limits: "list",
+  members: "list|invite|change|remove",
   people:
     "list|show|invite|grant|end|merge|change-address|credits|set|suspend|activate|add-token|remove-token|link|unlink|stop-mail|allow-mail",
   problems: "list",

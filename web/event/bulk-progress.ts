@@ -102,7 +102,7 @@ export function BulkProgress({
       ${
         isRunning(replay)
           ? html`<p role="status"><b>Replaying ${sayNumber(through)} of ${sayNumber(matched)}</b> <${Chosen} filter=${filter} /></p>
-            <button type="button" disabled=${isSending} onClick=${() => void stop()}>${isSending ? "Stopping…" : "Stop"}</button>`
+            <button data-needs="replay" type="button" disabled=${isSending} onClick=${() => void stop()}>${isSending ? "Stopping…" : "Stop"}</button>`
           : html`<p role="status"><b>${sayOutcome(replay)}</b> <${Chosen} filter=${filter} />${
               endedAt !== null && html` <span class="quiet"><${Ago} at=${endedAt} /></span>`
             }</p>`

@@ -28,7 +28,7 @@ export function ChosenBar({ place, items, selection, onReplay }: Props): View {
   return html`<div class="chosen-bar" role="region" aria-label="Selected events">
     <b role="status">${sayCount(chosen.size, "event")} selected</b>
     ${waiting.length > 0 && html`<${RetryNow} place=${place} waiting=${waiting} isPrimary=${!isReplayable} />`}
-    ${isReplayable && html`<button type="button" class="primary" onClick=${onReplay}><${Icon} name="replay" size=${14} />Replay ${chosen.size === 1 ? "it" : "them"}…</button>`}
+    ${isReplayable && html`<button data-needs="replay" type="button" class="primary" onClick=${onReplay}><${Icon} name="replay" size=${14} />Replay ${chosen.size === 1 ? "it" : "them"}…</button>`}
     <${CopyButton} text=${[...chosen].join("\n")} label="Copy ids" words="Copy ids" />
     <button type="button" onClick=${() => selection.set([])}>Clear</button>
   </div>`;
@@ -58,6 +58,6 @@ function RetryNow({
     if (done > 0) tellDone(`Retrying ${sayCount(done, "event")} now. The results appear in the list.`);
     for (const refusal of new Set(refusals)) tellFailed(refusal);
   };
-  return html`<button type="button" class=${isPrimary ? "primary" : ""} disabled=${isSending} title="A retry counts as one of the seven attempts" onClick=${() => void retry()}>
+  return html`<button data-needs="replay" type="button" class=${isPrimary ? "primary" : ""} disabled=${isSending} title="A retry counts as one of the seven attempts" onClick=${() => void retry()}>
     <${Icon} name="play" size=${14} />${isSending ? "Retrying…" : `Retry ${sayCount(waiting.length, "event")} now`}</button>`;
 }

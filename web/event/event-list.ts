@@ -75,7 +75,7 @@ export function EventListPage({ place, query }: PageProps): View {
     return key === "r";
   };
   return html`<${PageHead} title="Events" aside=${list.items !== undefined && html`<${LiveMark} />`}>
-      ${bulk !== null && items.length > 0 && selection.chosen.size === 0 && html`<button type="button" disabled=${isSearched(query)} title=${isSearched(query) ? SEARCHED_WORDS : ""} onClick=${() => setChosenFilter(bulk)}><${Icon} name="replay" size=${14} />Replay these…</button>`}
+      ${bulk !== null && items.length > 0 && selection.chosen.size === 0 && html`<button data-needs="replay" type="button" disabled=${isSearched(query)} title=${isSearched(query) ? SEARCHED_WORDS : ""} onClick=${() => setChosenFilter(bulk)}><${Icon} name="replay" size=${14} />Replay these…</button>`}
     <//>
     <${BulkReplayLine} place=${place} />
     <${StateTabs} place=${place} filter=${filter} />

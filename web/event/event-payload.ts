@@ -54,8 +54,9 @@ function Shown({ place, event, url, onExpunged }: PayloadProps): View {
         <button type="button" aria-pressed=${String(isRaw)} onClick=${() => setRaw(true)}>Raw</button></div>
       <${CopyButton} text=${text} label="Copy the payload as JSON" />
       ${hasCall(event, url) && html`<${CopyButton} text=${() => curlOf(event, url ?? "")} label="Copy the request as curl, without its signature" words="curl" />`}
-      <button type="button" disabled=${event.state === "running"} onClick=${() => setAsking(true)}>Expunge…</button></div></div>
+      <button data-needs="erase" type="button" disabled=${event.state === "running"} onClick=${() => setAsking(true)}>Expunge…</button></div></div>
     ${isAsking && html`<${Expunge} place=${place} event=${event} onExpunged=${onExpunged} onClose=${() => setAsking(false)} />`}
+    <p class="quiet hidden-values">Your role does not show the values. Names and types stay. An owner can allow you to see payloads.</p>
     ${event.truncated && html`<${Notice} kind="info">The payload was larger than 32 KB. Relay stored its mapped values (up to 32 KB each, 64 KB together) and the beginning of the rest.<//>`}
     ${event.mappedAgain && html`<${Notice} kind="info">Relay mapped the values again with version ${event.mapVersion} of the relay. It did not check when again, because the event was already accepted.<//>`}
     <${PayloadFind} payload=${event.payload} />

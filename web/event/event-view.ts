@@ -120,7 +120,7 @@ function WaysOut({
     ${waits && nextAttemptAt !== null && !isHeld && !isPaused && html`<${TryNow} place=${place} id=${id} onEvent=${onEvent} />`}
     ${change !== null && html`<${UndoChange} place=${place} change=${change} relay=${relay.name} back=${id} />`}
     ${cause !== null && cause.missing !== null && html`<${MakeThing} place=${place} thing=${cause.missing} relay=${relay.name} back=${id} changed=${change !== null} />`}
-    <button type="button" class=${isOver ? "primary" : ""} aria-disabled=${String(stop !== null)} title=${stop ?? "r"} onClick=${onReplay}>
+    <button data-needs="replay" type="button" class=${isOver ? "primary" : ""} aria-disabled=${String(stop !== null)} title=${stop ?? "r"} onClick=${onReplay}>
       <${Icon} name="replay" size=${14} />Replay</button>
     <${CommandLine} texts=${[change?.todo ?? null, said, cause?.message ?? null, ...event.warnings]} />
   </div>`;
@@ -139,7 +139,7 @@ function TryNow({ place, id, onEvent }: { place: Place; id: string; onEvent: (ev
     });
     if (sent !== null) onEvent(sent.answer.event);
   };
-  return html`<button type="button" disabled=${isSending} title="A retry counts as one of the seven attempts" onClick=${() => void tryIt()}>
+  return html`<button data-needs="replay" type="button" disabled=${isSending} title="A retry counts as one of the seven attempts" onClick=${() => void tryIt()}>
     <${Icon} name="play" size=${14} />${isSending ? "Retrying…" : "Retry now"}</button>`;
 }
 

@@ -102,13 +102,13 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${
       code === "relay_failed" &&
       relay !== null &&
-      html`<button type="button" class=${dead?.cause.stands === "no" && dead.failure.code !== "missed" ? "primary" : ""} onClick=${() => onReplay({ state: "dead", relay })}>
+      html`<button data-needs="replay" type="button" class=${dead?.cause.stands === "no" && dead.failure.code !== "missed" ? "primary" : ""} onClick=${() => onReplay({ state: "dead", relay })}>
           <${Icon} name="replay" size=${14} />Replay ${dead === null ? "them" : sayDead(dead)}…</button>
         ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>Open the newest</a>`}
         <a class="button" href=${events("dead")}>Show all</a>`
     }
-    ${code === "approval_waiting" && html`<a class="button primary" href="/approvals/${target.slice("approval:".length)}">Review change</a>`}
-    ${code === "environment_held" && html`<button type="button" class="primary" disabled=${isSending} onClick=${() => void release()}>Release the hold</button>`}
+    ${code === "approval_waiting" && html`<a class="button primary" data-needs="approve" href="/approvals/${target.slice("approval:".length)}">Review change</a>`}
+    ${code === "environment_held" && html`<button data-needs="edit_settings" type="button" class="primary" disabled=${isSending} onClick=${() => void release()}>Release the hold</button>`}
     ${REJECTING.includes(code) && html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay, outcome: "refused" })}>Show rejected requests</a>`}
     ${REJECTING.includes(code) && relay !== null && html`<${PasteSecretLink} place=${place} relay=${relay} />`}
     ${code === "requests_rejected" && html`<a class="button primary" href=${own + writeQuery({ tab: "missing" })}>Show the missing events</a>`}
@@ -125,7 +125,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "alerts_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ kind: "alert", state: "failed" })}>Show mails</a>`}
     ${code === "mail_unknown" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>Show mails</a>`}
     ${own !== null && code !== "relay_failed" && html`<a class="button" href=${own}>Open ${relay}</a>`}
-    ${alert !== null && html`<button type="button" class="link" disabled=${isSending} onClick=${() => void resolve()}>Mark as resolved</button>`}
+    ${alert !== null && html`<button data-needs="replay" type="button" class="link" disabled=${isSending} onClick=${() => void resolve()}>Mark as resolved</button>`}
     <${CommandLine} texts=${[change?.todo ?? null, ...(dead === null ? [message, todo] : [dead.failure.message, dead.cause.message])]} />
   </div>`;
 }

@@ -53,7 +53,7 @@ function SendAgain({ place, email }: { place: Place; email: Email }): View {
     tellEnd(sent.answer.email);
     setAsking(false);
   };
-  return html`<p><button type="button" onClick=${() => setAsking(true)}>Send again…</button></p>
+  return html`<p><button data-needs="replay" type="button" onClick=${() => setAsking(true)}>Send again…</button></p>
     ${
       isAsking &&
       html`<${Dialog} title="Send this mail again?" onClose=${() => setAsking(false)}>

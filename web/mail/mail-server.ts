@@ -72,8 +72,8 @@ function Server({ place }: { place: Place }): View {
         <label class="field"><span>User name</span><input name="username" autocomplete="off" spellcheck=${false} defaultValue=${smtp?.username ?? ""} /></label>
         <label class="field"><span>Password</span><input name="password" type="password" autocomplete="off" placeholder=${smtp?.passwordSetAt ? "unchanged" : ""} /></label></div>
       ${smtp?.passwordSetAt && html`<p class="quiet">Password set <${Ago} at=${smtp.passwordSetAt} />. It is never shown. If you change the host or user name, enter it again.</p>`}
-      <div class="form-actions"><button class=${smtp === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : "Save mail server"}</button>
-        ${smtp !== null && html`<button type="button" class="quiet-danger" disabled=${isSending} onClick=${() => void change({ mail: { smtp: null } }, "Mail server removed. Relay sends no mail.")}>Remove</button>`}</div>
+      <div class="form-actions"><button data-needs="edit_settings" class=${smtp === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : "Save mail server"}</button>
+        ${smtp !== null && html`<button data-needs="edit_settings" type="button" class="quiet-danger" disabled=${isSending} onClick=${() => void change({ mail: { smtp: null } }, "Mail server removed. Relay sends no mail.")}>Remove</button>`}</div>
     </form><//>`;
 }
 
@@ -90,6 +90,6 @@ function Names({ place }: { place: Place }): View {
     <form class="setting-line" onSubmit=${save}>
       <label class="field"><span>Sender name</span><input name="fromName" autocomplete="off" maxlength="100" placeholder="Ada’s Shop" defaultValue=${mail?.fromName ?? ""} /></label>
       <label class="field"><span>Reply-to address</span><input name="replyTo" type="email" autocomplete="off" placeholder="the sender" defaultValue=${mail?.replyTo ?? ""} /></label>
-      <button disabled=${isSending}>${isSending ? "Saving…" : "Save"}</button></form>
+      <button data-needs="edit_settings" disabled=${isSending}>${isSending ? "Saving…" : "Save"}</button></form>
     <p class="quiet">The From address uses the <a href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>sender domain</a>.</p><//>`;
 }

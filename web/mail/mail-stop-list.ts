@@ -43,7 +43,7 @@ export function MailStopList({ place }: { place: Place }): View {
       priority: 1,
       size: "name",
       cell: (stop) =>
-        html`<button type="button" disabled=${isSending} aria-label="Allow event mail: ${stop.email}" onClick=${() => void allow(stop)}>Allow event mail</button>`,
+        html`<button data-needs="act_on_people" type="button" disabled=${isSending} aria-label="Allow event mail: ${stop.email}" onClick=${() => void allow(stop)}>Allow event mail</button>`,
     },
   ];
   return html`<section aria-label="Event mail off"><p class="tab-lead">These people used the unsubscribe link in an event mail. They get no event mail until you allow it again.</p>

@@ -55,7 +55,7 @@ function Record({ place, domain }: { place: Place; domain: Domain }): View {
     <p>${verified ? html`<${StateMark} state="done" word="Verified" /> <${Ago} at=${domain.verifiedAt} />: Relay sends mail from this domain.` : html`<${StateMark} state="queued" word="Not verified yet" />: Relay sends no mail until it finds the DNS record below.`}</p>
     <dl class="dns">
       <${Part} name="Type" value=${record.type} /><${Part} name="Name" value=${record.name} /><${Part} name="Value" value=${record.value} /></dl>
-    <div class="form-actions"><button type="button" class=${verified ? "" : "primary"} disabled=${isSending} onClick=${() => void look()}>
+    <div class="form-actions"><button data-needs="edit_settings" type="button" class=${verified ? "" : "primary"} disabled=${isSending} onClick=${() => void look()}>
       ${isSending ? "Checking…" : "Check again"}</button>
       <span class="quiet">${domain.checkedAt === null ? "Not checked yet." : html`Last checked <${Ago} at=${domain.checkedAt} />.`}</span></div>
     <div role="status">${found !== null && html`<${Notice} kind=${verified ? "good" : "warn"}><${Sentence} text=${found} /><//>`}</div>
@@ -95,8 +95,8 @@ function Form({ place, domain }: { place: Place; domain: Domain | null }): View 
       <div class="setting-line">
         <label class="field setting-narrow"><span>Event mail: part before the @</span><input name="eventWord" required autocomplete="off" defaultValue=${domain?.eventWord ?? "event"} /></label>
         <label class="field setting-narrow"><span>Account mail: part before the @</span><input name="accountWord" required autocomplete="off" defaultValue=${domain?.accountWord ?? "account"} /></label></div>
-      <div class="form-actions"><button class=${domain === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : domain === null ? "Set domain" : "Save"}</button>
-        ${domain !== null && html`<button type="button" class="quiet-danger" onClick=${() => setRemoving(true)}>Remove…</button>`}</div></form>
+      <div class="form-actions"><button data-needs="edit_settings" class=${domain === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : domain === null ? "Set domain" : "Save"}</button>
+        ${domain !== null && html`<button data-needs="edit_settings" type="button" class="quiet-danger" onClick=${() => setRemoving(true)}>Remove…</button>`}</div></form>
     <p class="quiet">${domain === null ? "You get a DNS record that proves that you own the domain. Relay sends mail when it finds the record." : "A new domain has its own record and must be verified again."}</p>
     ${
       isRemoving &&

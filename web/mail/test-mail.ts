@@ -34,7 +34,7 @@ export function TestMail({ place, tellsHere = false }: { place: Place; tellsHere
     if (tellsHere) setEnded(sent.answer.email);
     else tellEnd(sent.answer.email);
   };
-  const button = html`<button type="button" disabled=${isSending} onClick=${() => void sendTest()}>
+  const button = html`<button data-needs="edit_settings" type="button" disabled=${isSending} onClick=${() => void sendTest()}>
     ${isSending ? "Sending…" : "Send a test mail"}</button>`;
   if (!tellsHere) return button;
   const well = ended === null ? null : sayEnd(ended);

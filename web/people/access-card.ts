@@ -114,7 +114,7 @@ function From({ place, grant }: { place: Place; grant: Grant }): View {
 }
 
 function Revoke({ grant, onRevoke }: { grant: Grant; onRevoke: (grant: Grant) => void }): View {
-  return html`<button type="button" class="quiet-danger small" aria-label="Revoke… ${grant.entitlement}" onClick=${() => onRevoke(grant)}>Revoke…</button>`;
+  return html`<button data-needs="act_on_people" type="button" class="quiet-danger small" aria-label="Revoke… ${grant.entitlement}" onClick=${() => onRevoke(grant)}>Revoke…</button>`;
 }
 
 function sayGrants(grants: readonly Grant[]): string {

@@ -26,7 +26,7 @@ export function AttributeCard({ place, person }: Props): View {
         ? html`<p class="quiet">None. Your app can store any JSON here.</p>`
         : html`<${JsonView} value=${attributes} label="Attributes" />`
     }
-    <button type="button" class="small" aria-label="Edit attributes…" onClick=${() => setChanging(true)}>Edit…</button>
+    <button data-needs="act_on_people" type="button" class="small" aria-label="Edit attributes…" onClick=${() => setChanging(true)}>Edit…</button>
     ${isChanging && html`<${ChangeDialog} place=${place} person=${person} onClose=${() => setChanging(false)} />`}</div>`;
 }
 

@@ -43,7 +43,7 @@ function PlanCard({ place, now }: { place: Place; now: PersonNow }): View {
       subscription !== null &&
       html`<div class="held-from"><${Origin} place=${place} relay=${subscription.relay} eventId=${subscription.eventId} by="billed by the card processor" />
         <span class="quiet">· <${Ago} at=${subscription.startedAt} /></span></div>
-      <button type="button" class="quiet-danger small" onClick=${() => setEnding(true)}>End plan…</button>`
+      <button data-needs="act_on_people" type="button" class="quiet-danger small" onClick=${() => setEnding(true)}>End plan…</button>`
     }
     ${
       isEnding &&

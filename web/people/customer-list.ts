@@ -37,10 +37,10 @@ export function CustomerList({ place, now }: { place: Place; now: PersonNow }): 
         : html`<ul class="held">${customers.map(
             ({ space, id }) =>
               html`<li key=${`${space} ${id}`}><span class="wrap"><code><${SafeText} text=${id} limit=${60} /></code> <span class="quiet">of ${space}</span></span>
-                <button type="button" class="quiet-danger small" disabled=${isSending} aria-label="Remove the customer ID ${id} of ${space}" onClick=${() => remove({ space, id })}>Remove</button></li>`,
+                <button data-needs="act_on_people" type="button" class="quiet-danger small" disabled=${isSending} aria-label="Remove the customer ID ${id} of ${space}" onClick=${() => remove({ space, id })}>Remove</button></li>`,
           )}</ul>`
     }
-    <button type="button" class="small" onClick=${() => setAdding(true)}>Link a customer ID…</button>
+    <button data-needs="act_on_people" type="button" class="small" onClick=${() => setAdding(true)}>Link a customer ID…</button>
     ${isAdding && html`<${LinkDialog} place=${place} path=${path} changes=${changes} onClose=${() => setAdding(false)} />`}</div>`;
 }
 

@@ -24,5 +24,5 @@ export function EventLine({
       ${reason !== null && html` <span class="event-line-why"><${EventReason} event=${event} /></span>`}
       ${preview !== null && html` <bdi class="quiet">${escapeTricky(preview)}</bdi>`}</span>
     <${Ago} at=${createdAt} />
-    ${onReplay !== undefined && html`<button type="button" aria-label="Replay ${eventType ?? "event"} at ${relay.name}…" onClick=${() => onReplay(id)}>Replay…</button>`}</li>`;
+    ${onReplay !== undefined && html`<button data-needs="replay" type="button" aria-label="Replay ${eventType ?? "event"} at ${relay.name}…" onClick=${() => onReplay(id)}>Replay…</button>`}</li>`;
 }

@@ -20,7 +20,7 @@ export function InviteButton({
   isPrimary?: boolean;
 }): View {
   const [isOpen, setOpen] = useState(false);
-  return html`<button type="button" class=${isPrimary ? "primary" : ""} onClick=${() => setOpen(true)}>
+  return html`<button data-needs="act_on_people" type="button" class=${isPrimary ? "primary" : ""} onClick=${() => setOpen(true)}>
       <${Icon} name="plus" size=${14} />Add a person…</button>
     ${isOpen && html`<${InviteDialog} place=${place} email=${email} onClose=${() => setOpen(false)} />`}`;
 }

@@ -30,11 +30,11 @@ export function PersonActs({ place, now }: { place: Place; now: PersonNow }): Vi
     await send({ method: "PATCH", path, body: { status }, changes, done, undo, tellsRefusal: true });
   };
   const close = (): void => setOpen(null);
-  return html`<button type="button" disabled=${isSuspended} title=${isSuspended ? "Activate the person first" : null} onClick=${() => setOpen("grant")}>Grant access…</button>
-    <button type="button" disabled=${isSuspended} title=${isSuspended ? "Activate the person first" : null} onClick=${() => setOpen("credits")}>Credits…</button>
-    <button type="button" disabled=${isSending} onClick=${setStatus}>${isSuspended ? "Activate" : "Suspend"}</button>
-    <button type="button" disabled=${isSuspended} title=${isSuspended ? "Activate the person first" : null} onClick=${() => setOpen("merge")}>Merge…</button>
-    <button type="button" class="quiet-danger" onClick=${() => setOpen("erase")}>Erase…</button>
+  return html`<button data-needs="act_on_people" type="button" disabled=${isSuspended} title=${isSuspended ? "Activate the person first" : null} onClick=${() => setOpen("grant")}>Grant access…</button>
+    <button data-needs="act_on_people" type="button" disabled=${isSuspended} title=${isSuspended ? "Activate the person first" : null} onClick=${() => setOpen("credits")}>Credits…</button>
+    <button data-needs="act_on_people" type="button" disabled=${isSending} onClick=${setStatus}>${isSuspended ? "Activate" : "Suspend"}</button>
+    <button data-needs="act_on_people" type="button" disabled=${isSuspended} title=${isSuspended ? "Activate the person first" : null} onClick=${() => setOpen("merge")}>Merge…</button>
+    <button data-needs="erase" type="button" class="quiet-danger" onClick=${() => setOpen("erase")}>Erase…</button>
     ${open === "grant" && html`<${GrantDialog} place=${place} person=${person} onClose=${close} />`}
     ${open === "credits" && html`<${CreditDialog} place=${place} now=${now} onClose=${close} />`}
     ${

@@ -21,7 +21,7 @@ export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): V
   return html`<div class="card"><div class="fact"><h2>Person</h2><code class="wrap">${person.id}</code>
         <${CopyButton} text=${person.id} label="Copy the person’s id" /></div>
       <div class="fact"><h2>Address</h2><span class="wrap"><${SafeText} text=${person.email} limit=${100} /></span>
-        <button type="button" class="small" onClick=${() => setChanging(true)}>Change address…</button></div>
+        <button data-needs="act_on_people" type="button" class="small" onClick=${() => setChanging(true)}>Change address…</button></div>
       <div class="fact"><h2>Created</h2><span><${Ago} at=${person.createdAt} /></span>
         <span class="quiet wrap">created by <${SafeText} text=${sayNamed(person.createdBy)} limit=${80} /></span></div>
       ${
@@ -59,5 +59,5 @@ function MailFact({ place, now: { person, mailStoppedAt } }: { place: Place; now
   };
   return html`<div class="fact"><h2>Event mail</h2>
     <span>${stopped ? html`Off <${Ago} at=${mailStoppedAt} />` : "On"}</span>
-    <button type="button" class="small" disabled=${isSending} onClick=${turn}>${stopped ? "Allow event mail" : "Stop event mail"}</button></div>`;
+    <button data-needs="act_on_people" type="button" class="small" disabled=${isSending} onClick=${turn}>${stopped ? "Allow event mail" : "Stop event mail"}</button></div>`;
 }

@@ -22,7 +22,7 @@ export function SimilarBuyers({ place, person }: { place: Place; person: PersonN
         one,
       ) => html`<li key=${one.person} class="access-line"><span class="access-name">Bought <b><${SafeText} text=${one.purchase.item} limit=${60} /></b>
         <${Ago} at=${one.purchase.createdAt} /> as <${PersonLink} place=${place} id=${one.person} email=${one.email} /></span>
-        <button type="button" class="small" disabled=${person.status === "suspended"} onClick=${() => setMoving(one)}>Move purchase to ${person.email}…</button></li>`,
+        <button data-needs="act_on_people" type="button" class="small" disabled=${person.status === "suspended"} onClick=${() => setMoving(one)}>Move purchase to ${person.email}…</button></li>`,
     )}</ul>
     ${moving !== null && html`<${MoveDialog} place=${place} purchase=${moving.purchase} to=${person.email} onClose=${() => setMoving(null)} />`}
   </section>`;

@@ -33,10 +33,10 @@ export function TokenList({ place, now }: { place: Place; now: PersonNow }): Vie
             ({
               token,
             }) => html`<li key=${token}><code class="wrap"><${SafeText} text=${token} limit=${60} /></code>
-              <button type="button" class="quiet-danger small" disabled=${isSending} aria-label="Remove the token ${token}" onClick=${() => remove(token)}>Remove</button></li>`,
+              <button data-needs="act_on_people" type="button" class="quiet-danger small" disabled=${isSending} aria-label="Remove the token ${token}" onClick=${() => remove(token)}>Remove</button></li>`,
           )}</ul>`
     }
-    <button type="button" class="small" onClick=${() => setAdding(true)}>Add a token…</button>
+    <button data-needs="act_on_people" type="button" class="small" onClick=${() => setAdding(true)}>Add a token…</button>
     ${isAdding && html`<${FileDialog} path=${path} changes=${changes} onClose=${() => setAdding(false)} />`}</div>`;
 }
 

@@ -50,7 +50,7 @@ function Collections({ place, query }: { place: Place; query: URLSearchParams })
   // A user who came from a relay continues with what waits for the collection.
   const made = (name: string): void =>
     navigate(afterMaking(place, query) ?? pagePath(place, "records", name));
-  return html`<div class="tab-actions"><button type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New collection…</button></div>
+  return html`<div class="tab-actions"><button data-needs="edit_definitions" type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New collection…</button></div>
     ${isMaking && html`<${CollectionForm} place=${place} collection=${null} onClose=${close} onMade=${made} />`}
     ${missing !== null && relay !== null && html`<${MissingForm} place=${place} relay=${relay} wanted=${missing} onClose=${close} onMade=${made} />`}
     ${

@@ -29,7 +29,7 @@ export function FileList({ place }: { place: Place }): View {
   const [deleting, setDeleting] = useState<FileView | null>(null);
   const { items, error, reload } = list;
   return html`<p class="tab-lead">Files for record fields of the type <code>file</code> (by id). Up to ${MAX_FILE_MB} MB each.</p>
-    <div class="tab-actions"><button type="button" onClick=${() => setUploading(true)}><${Icon} name="plus" size=${14} />Upload a file…</button></div>
+    <div class="tab-actions"><button data-needs="edit_records" type="button" onClick=${() => setUploading(true)}><${Icon} name="plus" size=${14} />Upload a file…</button></div>
     ${error !== null && items !== undefined && html`<${FromBefore} error=${error} />`}
     ${
       items === undefined
@@ -80,7 +80,7 @@ function columnsOf(place: Place, onDelete: (file: FileView) => void): Column<Fil
       priority: 1,
       size: "short",
       cell: (file) =>
-        html`<button type="button" class="quiet-danger" aria-label="Delete… ${file.name}" onClick=${() => onDelete(file)}>Delete…</button>`,
+        html`<button data-needs="edit_records" type="button" class="quiet-danger" aria-label="Delete… ${file.name}" onClick=${() => onDelete(file)}>Delete…</button>`,
     },
   ];
 }

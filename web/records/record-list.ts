@@ -42,8 +42,8 @@ export function RecordListPage({ place, params, query }: PageProps): View {
     shown !== undefined && html`<span class="chip">${shown.collection.kind}</span>`
   }>${
     shown !== undefined &&
-    html`<button type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New record…</button>
-      <button type="button" onClick=${() => setChanging(true)}>Fields…</button>`
+    html`<button data-needs="edit_records" type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New record…</button>
+      <button data-needs="edit_definitions" type="button" onClick=${() => setChanging(true)}>Fields…</button>`
   }<//>
     ${isChanging && shown !== undefined && html`<${CollectionForm} place=${place} collection=${shown.collection} onClose=${() => setChanging(false)} />`}
     ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} />`}

@@ -34,8 +34,8 @@ export function RecordPage({ place, params, query }: PageProps): View {
   const acts =
     data !== undefined &&
     shown !== undefined &&
-    html`<button type="button" onClick=${() => setOpen("edit")}>Change…</button>
-      <button type="button" class="quiet-danger" onClick=${() => setOpen("delete")}>Delete…</button>`;
+    html`<button data-needs="edit_records" type="button" onClick=${() => setOpen("edit")}>Change…</button>
+      <button data-needs="edit_records" type="button" class="quiet-danger" onClick=${() => setOpen("delete")}>Delete…</button>`;
   const back = { back: collection, backTo: list };
   const head = html`<${PageHead} title="Record of ${collection}" ...${back}>${acts}<//>`;
   if (data === undefined)

@@ -47,7 +47,7 @@ export function KeepCase({
     setTyped("");
     tellDone(`Kept the case ${kept.name}: ${sayCaseResult(kept.expected)}.`);
   };
-  return html`<button type="button" onClick=${() => setOpen(true)}>Keep as a case…</button>
+  return html`<button data-needs="edit_definitions" type="button" onClick=${() => setOpen(true)}>Keep as a case…</button>
     ${
       isOpen &&
       html`<${Dialog} title="Keep as a case" onClose=${close}>

@@ -130,7 +130,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
           <ol class="steps quiet">${template.steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol></details>`
       }
       <${Workbench} place=${place} text=${text} onText=${write} refused=${problems} onSave=${create} relay=${null} isChanged=${false} secret=${secret} sells=${sells} seenKey=${draftKey}
-        actions=${html`<button type="button" class="primary" onClick=${create}>${isSaving ? "Creating…" : "Create relay"}</button>`}>
+        actions=${html`<button data-needs="edit_definitions" type="button" class="primary" onClick=${create}>${isSaving ? "Creating…" : "Create relay"}</button>`}>
       ${
         /"scheme"\s*:\s*"processor"/.test(text) &&
         html`<p class="quiet">Relay verifies its requests with the processor secret of this environment, which is in <a href=${pagePath(place, "settings")}>Settings</a>.</p>`

@@ -98,8 +98,8 @@ function CaseRow({
       ${item?.change != null && html`, <span class="test-case-change"><${SafeText} text=${item.change} limit=${300} /></span>`}
       ${item?.outcome === "as_before" && html`, <span class="quiet">as before</span>`}</span>
     <span class="test-case-actions">
-      ${item?.change != null && html`<button type="button" disabled=${isSending} onClick=${() => void write("PUT", `Kept the new result of ${kept.name}.`)}>Keep the new result</button>`}
+      ${item?.change != null && html`<button data-needs="edit_definitions" type="button" disabled=${isSending} onClick=${() => void write("PUT", `Kept the new result of ${kept.name}.`)}>Keep the new result</button>`}
       <button type="button" onClick=${() => onUse(kept.body)}>Edit as a test</button>
-      <button type="button" disabled=${isSending} onClick=${() => void write("DELETE", `Removed the case ${kept.name}.`, restore)}>Remove</button></span>
+      <button data-needs="edit_definitions" type="button" disabled=${isSending} onClick=${() => void write("DELETE", `Removed the case ${kept.name}.`, restore)}>Remove</button></span>
   </li>`;
 }

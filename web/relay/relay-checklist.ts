@@ -104,7 +104,7 @@ function useProductionStep(place: Place, { name, last24h }: Relay): Step[] {
       title: "Promote it to production",
       done: data.items.some((one) => one.name === name),
       how: html`<p>Relay first shows what would change, and changes nothing before you approve.</p>
-        ${last24h.done > 0 && html`<a class="button primary" href=${to}>Promote to production…</a>`}`,
+        ${last24h.done > 0 && html`<a class="button primary" data-needs="request_changes" href=${to}>Promote to production…</a>`}`,
     },
   ];
 }

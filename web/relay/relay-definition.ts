@@ -143,7 +143,7 @@ export function RelayDefinition({
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <${Workbench} place=${place} text=${text} refused=${problems} warned=${warned} onSave=${() => isChanged && save(draft.version)}
       onText=${(next: string) => write(next, draft?.version ?? relay.version)} relay=${relay.name} isChanged=${isChanged} seenKey=${relay.id}
-      actions=${html`<button type="button" class="primary" disabled=${!isChanged} onClick=${() => save(draft?.version ?? relay.version)}>${isSaving ? "Saving…" : "Save"}</button>`} />
+      actions=${html`<button data-needs="edit_definitions" type="button" class="primary" disabled=${!isChanged} onClick=${() => save(draft?.version ?? relay.version)}>${isSaving ? "Saving…" : "Save"}</button>`} />
     ${
       changed !== null &&
       html`<${ChangedCases} changed=${changed.cases} onClose=${() => setChanged(null)} onSave=${() => void save(changed.version, changed.what, true)} />`

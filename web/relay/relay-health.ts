@@ -80,7 +80,7 @@ export function HealthReason({
       ${newest !== null && !isOver && html`<${MendWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${name} />`}
       ${
         health.code === "relay_failed" &&
-        html`<button type="button" class=${isOver && newest?.reason !== "missed" ? "primary" : ""} onClick=${() => setChosen({ state: "dead", relay: name })}><${Icon} name="replay" size=${14} />Replay its dead events…</button>`
+        html`<button data-needs="replay" type="button" class=${isOver && newest?.reason !== "missed" ? "primary" : ""} onClick=${() => setChosen({ state: "dead", relay: name })}><${Icon} name="replay" size=${14} />Replay its dead events…</button>`
       }
       ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>Open the newest</a>`}
       ${wayOf(place, name, health)}

@@ -116,7 +116,7 @@ function Version({
         onClick=${() => setQuery({ version: isOpen ? "none" : String(version) })}>Version ${version}</button></h2>
       ${isNow && html`<span class="version-now">in force</span>`}
       <span class="quiet">${sayNamed(actor, actorName)}${from}${ofCommit} · <${Ago} at=${at} /></span>
-      ${!isNow && html`<button type="button" class="small" aria-label="Restore version ${version}…" onClick=${onRestore}>Restore…</button>`}
+      ${!isNow && html`<button data-needs="edit_definitions" type="button" class="small" aria-label="Restore version ${version}…" onClick=${onRestore}>Restore…</button>`}
     </div>
     <p class="version-changed">${sayChanged(restores, before === null, changed)}</p>
     ${

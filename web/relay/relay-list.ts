@@ -45,8 +45,8 @@ export function RelayListPage({ place, query }: PageProps): View {
     html`<span class="quiet">
     ${isFiltered && list.next === null && `${sayNumber(shown.length)} of `}${sayCount(all.length, "relay")}${list.next !== null && " and more"}</span>`
   }>
-      ${place.environment === "development" && all.length > 0 && html`<a class="button" href=${pagePath(place, "relays", "to", "production")}>Promote to production…</a>`}
-      <a class="button primary" href=${pagePath(place, "relays", "new")}><${Icon} name="plus" size=${14} />New relay</a>
+      ${place.environment === "development" && all.length > 0 && html`<a class="button" data-needs="request_changes" href=${pagePath(place, "relays", "to", "production")}>Promote to production…</a>`}
+      <a class="button primary" data-needs="edit_definitions" href=${pagePath(place, "relays", "new")}><${Icon} name="plus" size=${14} />New relay</a>
     <//>
     ${
       all.length > 0 &&
@@ -115,6 +115,6 @@ function showAll(): void {
 function FirstRelay({ to }: { to: string }): View {
   return html`<${EmptyState} icon="relays" title="No relays yet">
     <p>A relay is a rule: when something happens — a provider’s signed webhook, a time of day, a changed record — run up to ten actions, each exactly once.</p>
-    <a class="button primary" href=${to}><${Icon} name="plus" size=${14} />Start from an example</a>
+    <a class="button primary" data-needs="edit_definitions" href=${to}><${Icon} name="plus" size=${14} />Start from an example</a>
   <//>`;
 }

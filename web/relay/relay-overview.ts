@@ -147,7 +147,7 @@ function TestEvent({ place, name }: { place: Place; name: string }): View {
       eventId === null ? undefined : { to: pagePath(place, "events", eventId), words: "Open event" };
     tellDone(saySentTest(done.answer), undefined, link);
   };
-  return html`<button type="button" disabled=${isSending} title="A test event has the same effects as a real one"
+  return html`<button data-needs="edit_definitions" type="button" disabled=${isSending} title="A test event has the same effects as a real one"
     onClick=${() => void sendOne()}>${isSending ? "Sending…" : "Send a test event"}</button>`;
 }
 

@@ -73,7 +73,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
   return html`<${PageHead} title=${name} ...${back} aside=${health === undefined ? html`<${StateMark} state=${relay.state} />` : html`<${HealthMark} health=${health} />`}>
       <${SimulateButton} place=${place} relay=${relay} />
       <${PauseButton} place=${place} relay=${relay} onMoved=${change} />
-      <button type="button" class="quiet-danger" onClick=${() => setDeleting(true)}>
+      <button data-needs="edit_definitions" type="button" class="quiet-danger" onClick=${() => setDeleting(true)}>
         <${Icon} name="trash" size=${14} />Delete…</button>
     <//>
     <${TabLinks} label="Relay" tabs=${tabs} chosen=${tab} />
@@ -131,7 +131,7 @@ function PauseButton({
     const sent = await send<{ relay: Relay }>({ method: "POST", path, done, tellsRefusal: true });
     if (sent !== null) onMoved(sent.answer);
   };
-  return html`<button type="button" disabled=${isSending} onClick=${move}>
+  return html`<button data-needs="edit_definitions" type="button" disabled=${isSending} onClick=${move}>
     <${Icon} name=${isActive ? "pause" : "play"} size=${14} />${isActive ? "Pause" : "Resume"}</button>`;
 }
 

@@ -30,7 +30,7 @@ export function RelayRetries({ place, name }: { place: Place; name: string }): V
   const { waiting, nextAt } = retries;
   return html`<section class="health" aria-label="Retries">
     <p>${sayCount(waiting, "event")} ${waiting === 1 ? "waits for its" : "wait for their"} retry${nextAt !== null && `, the first ${sayWhen(nextAt, now)}`}.</p>
-    <div class="health-ways"><button type="button" disabled=${isSending} title="Each retry counts as one of the seven attempts" onClick=${() => void tryAll()}>
+    <div class="health-ways"><button data-needs="replay" type="button" disabled=${isSending} title="Each retry counts as one of the seven attempts" onClick=${() => void tryAll()}>
       <${Icon} name="play" size=${14} />${isSending ? "Retrying…" : "Retry now"}</button></div>
   </section>`;
 }

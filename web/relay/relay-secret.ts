@@ -55,7 +55,7 @@ export function RelaySecrets(props: SecretsProps): View {
       html`<div class="fact"><h3>Signing</h3>
         <p class="quiet">Signs the requests of call_url · set <${Ago} at=${relay.signingSecret.setAt} /></p>
         ${relay.signingSecret.previousUntil !== undefined && html`<${SigningOverlap} ...${props} until=${relay.signingSecret.previousUntil} />`}
-        <button type="button" onClick=${() => open("signing")}>Rotate…</button></div>`
+        <button data-needs="edit_settings" type="button" onClick=${() => open("signing")}>Rotate…</button></div>`
     }
     <p class="quiet"><${DocsLink} to=${DOCS.rotate}>Rotate a secret without losing requests<//></p>
     ${hasOwnSecret && (change === "paste" || change === "rotate") && html`<${ReceiverSecretDialog} ...${dialog} isPaste=${change === "paste"} />`}
@@ -73,7 +73,7 @@ function ReceiverSecret(props: SecretsProps & { onChange: () => void }): View {
       kind === "processor"
         ? html`<p class="quiet">All relays of the processor in this environment share it.</p><a class="button" href=${pagePath(place, "settings")}>${setAt === null ? "Set it in Settings" : "Replace it in Settings"}</a>`
         : html`${previousUntil !== undefined && html`<${OverlapNotice} ...${props} until=${previousUntil} />`}
-          <button type="button" onClick=${onChange}>${kind === "none" || kind === "public_key" || issuedBy !== undefined ? "Paste…" : "Rotate or paste…"}</button>`
+          <button data-needs="edit_settings" type="button" onClick=${onChange}>${kind === "none" || kind === "public_key" || issuedBy !== undefined ? "Paste…" : "Rotate or paste…"}</button>`
     }</div>`;
 }
 
@@ -115,7 +115,7 @@ function OverlapNotice({
           ? html`<b>The last request used the new secret</b>, <${Ago} at=${presentAt} />: you can end the overlap.`
           : html`<b>The last request still used the earlier secret</b>, <${Ago} at=${previousAt ?? until} />: give the sender the new secret first.`
     }</p>
-    <button type="button" disabled=${isSending} onClick=${() => void end()}>End the overlap now</button><//>`;
+    <button data-needs="edit_settings" type="button" disabled=${isSending} onClick=${() => void end()}>End the overlap now</button><//>`;
 }
 
 /** Notice while two secrets sign calls. A button ends the old one. */
@@ -136,7 +136,7 @@ function SigningOverlap({
     onChanged();
   };
   return html`<${Notice} kind="info"><p>The earlier secret also signs until <${FutureTime} at=${until} />. End the overlap when your server has the new secret.</p>
-    <button type="button" disabled=${isSending} onClick=${() => void end()}>End the overlap now</button><//>`;
+    <button data-needs="edit_settings" type="button" disabled=${isSending} onClick=${() => void end()}>End the overlap now</button><//>`;
 }
 
 /** Shows a future time, both exact and relative. */

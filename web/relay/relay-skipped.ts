@@ -24,7 +24,7 @@ export function RelaySkipped({ place, name }: { place: Place; name: string }): V
   if (runs.length === 0 && !isOpen) return null;
   return html`<${Notice} kind="info">A hold skipped <b>${sayCount(runs.length, "run")}</b> of this schedule, the last at <${Moment} at=${runs.at(-1)?.at ?? ""} />.${" "}
     ${held ? "They do not run after the release" : "They do not run"}, unless you start them.${" "}
-    <button type="button" onClick=${() => setOpen(true)}>Run the ${runs.length === 1 ? "skipped run" : `${runs.length} skipped runs`}…</button><//>
+    <button data-needs="replay" type="button" onClick=${() => setOpen(true)}>Run the ${runs.length === 1 ? "skipped run" : `${runs.length} skipped runs`}…</button><//>
     ${isOpen && html`<${StartDialog} place=${place} name=${name} path=${path} skipped=${data.skipped} onClose=${() => setOpen(false)} />`}`;
 }
 

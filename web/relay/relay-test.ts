@@ -228,7 +228,7 @@ function SendForReal({
     });
     if (done !== null) setSent(done.answer);
   };
-  return html`<button type="button" disabled=${isSending} title="A test event has the same effects as a real one" onClick=${() => void sendOne()}>${isSending ? "Sending…" : words}</button>
+  return html`<button data-needs="edit_definitions" type="button" disabled=${isSending} title="A test event has the same effects as a real one" onClick=${() => void sendOne()}>${isSending ? "Sending…" : words}</button>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     ${
       sent !== null &&

@@ -40,7 +40,7 @@ function KitButton({ place, relay: { name } }: Props): View {
   const kit = useKits().find(({ sender }) => sender === name);
   const [isOpen, setOpen] = useState(false);
   if (kit === undefined) return null;
-  return html`<button type="button" onClick=${() => setOpen(true)}><${Icon} name="play" size=${14} />Simulate…</button>
+  return html`<button data-needs="edit_definitions" type="button" onClick=${() => setOpen(true)}><${Icon} name="play" size=${14} />Simulate…</button>
     ${isOpen && html`<${SimulateDialog} place=${place} sender=${name} title=${kit.title} onClose=${() => setOpen(false)} />`}`;
 }
 

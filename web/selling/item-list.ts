@@ -60,7 +60,7 @@ export function ItemList({ place, kind, query }: { place: Place; kind: Kind; que
     else navigate(next);
   };
   return html`<p class="tab-lead">${LEADS[kind]}</p>
-    <div class="tab-actions"><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />${BUTTONS[kind]}</button></div>
+    <div class="tab-actions"><button data-needs="edit_definitions" type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />${BUTTONS[kind]}</button></div>
     ${
       kind === "products" &&
       items !== undefined &&

@@ -44,7 +44,7 @@ interface Props {
 
 export function PaymentButton({ place, person }: Props): View {
   const [isOpen, setOpen] = useState(false);
-  return html`<button type="button" class=${person === null ? "" : "small"} onClick=${() => setOpen(true)}>
+  return html`<button data-needs="act_on_people" type="button" class=${person === null ? "" : "small"} onClick=${() => setOpen(true)}>
       ${person === null && html`<${Icon} name="plus" size=${14} />`}Record a payment…</button>
     ${isOpen && html`<${PaymentDialog} place=${place} person=${person} onClose=${() => setOpen(false)} />`}`;
 }

@@ -106,8 +106,8 @@ function columnsOf(
       priority: 1,
       cell: (purchase) =>
         mayRefund(purchase) &&
-        html`<button type="button" class="quiet" aria-label="Move… ${purchase.item} ${purchase.ref}" onClick=${() => onMove(purchase)}>Move…</button>
-          <button type="button" class="quiet-danger" aria-label="Refund… ${purchase.item} ${purchase.ref}" onClick=${() => onRefund(purchase)}>Refund…</button>`,
+        html`<button data-needs="act_on_people" type="button" class="quiet" aria-label="Move… ${purchase.item} ${purchase.ref}" onClick=${() => onMove(purchase)}>Move…</button>
+          <button data-needs="act_on_people" type="button" class="quiet-danger" aria-label="Refund… ${purchase.item} ${purchase.ref}" onClick=${() => onRefund(purchase)}>Refund…</button>`,
     },
   ];
 }

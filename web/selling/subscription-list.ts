@@ -77,7 +77,7 @@ function columnsOf(place: Place, onEnd: (one: SubscriptionItem) => void): Column
       size: "short",
       cell: (one) =>
         one.status === "active" &&
-        html`<button type="button" class="quiet-danger" aria-label="End… ${one.plan} of ${one.personEmail ?? one.person}" onClick=${() => onEnd(one)}>End…</button>`,
+        html`<button data-needs="act_on_people" type="button" class="quiet-danger" aria-label="End… ${one.plan} of ${one.personEmail ?? one.person}" onClick=${() => onEnd(one)}>End…</button>`,
     },
   ];
 }

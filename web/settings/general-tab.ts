@@ -59,8 +59,8 @@ function Hold({ place }: { place: Place }): View {
     <p>${heldAt === null ? "Not on hold. Events run when they arrive." : html`<b>On hold since <${Ago} at=${heldAt} />.</b> Relay stores new events but runs none.`}</p>
     ${
       heldAt === null
-        ? html`<button type="button" onClick=${() => setAsking(true)}>Hold environment…</button>`
-        : html`<button type="button" class="primary" disabled=${isSending}
+        ? html`<button data-needs="edit_settings" type="button" onClick=${() => setAsking(true)}>Hold environment…</button>`
+        : html`<button data-needs="edit_settings" type="button" class="primary" disabled=${isSending}
           onClick=${() => void change({ held: false }, "Hold released. The waiting events run now, in the order of arrival.", changes)}>Release the hold</button>`
     }
     <p class="quiet">Use a hold for an incident that affects every relay. Senders still get 200, and Relay keeps the events for 30 days. During a hold, schedules create no events.</p>

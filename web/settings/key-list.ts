@@ -27,7 +27,7 @@ export function KeyList({ place }: { place: Place }): View {
   const [revoking, setRevoking] = useState<Key | null>(null);
   const { items, error, reload } = list;
   return html`<p class="tab-lead">A secret key gives your server and the command line access to the API of this environment. An app key is for your app in browsers. <code>relay login</code> creates a personal key.</p>
-    <div class="tab-actions"><button type="button" class="primary" onClick=${() => setMaking(true)}>
+    <div class="tab-actions"><button data-needs="manage_keys" type="button" class="primary" onClick=${() => setMaking(true)}>
       <${Icon} name="plus" size=${14} />New key</button></div>
     ${
       items === undefined
@@ -82,7 +82,7 @@ function columnsOf(onRevoke: (key: Key) => void): Column<Key>[] {
       size: "short",
       cell: (key) =>
         key.revokedAt === null &&
-        html`<button type="button" class="quiet-danger" aria-label="Revoke… ${key.name}" onClick=${() => onRevoke(key)}>Revoke…</button>`,
+        html`<button data-needs="manage_keys" type="button" class="quiet-danger" aria-label="Revoke… ${key.name}" onClick=${() => onRevoke(key)}>Revoke…</button>`,
     },
   ];
 }

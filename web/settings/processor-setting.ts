@@ -34,8 +34,8 @@ export function ProcessorSetting({ place }: { place: Place }): View {
     <form class="setting-line" onSubmit=${save}>
       <label class="field"><span>${kept === null ? "Signing secret" : "New signing secret"}</span>
         <input name="secret" type="password" required autocomplete="off" spellcheck=${false} /></label>
-      <button class=${kept === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : kept === null ? "Set secret" : "Replace secret"}</button>
-      ${kept !== null && html`<button type="button" class="quiet-danger" onClick=${() => setRemoving(true)}>Remove…</button>`}
+      <button data-needs="edit_settings" class=${kept === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : kept === null ? "Set secret" : "Replace secret"}</button>
+      ${kept !== null && html`<button data-needs="edit_settings" type="button" class="quiet-danger" onClick=${() => setRemoving(true)}>Remove…</button>`}
     </form>
     <p class="quiet">Your payment processor shows the secret in the settings of its webhook endpoint. It often begins with <code>whsec_</code>. Each environment needs its own endpoint and secret. When you replace the secret, the earlier one stops working at once.</p>
     ${

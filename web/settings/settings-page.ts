@@ -1,5 +1,7 @@
 /** Settings page of the environment and of the server. The address names the tab. */
+import { session } from "../account/session.ts";
 import { writeQuery } from "../base/api.ts";
+import { useCell } from "../base/cell.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
 import { pagePath } from "../base/place.ts";
@@ -10,7 +12,7 @@ import { BackupList } from "./backup-list.ts";
 import { GeneralTab } from "./general-tab.ts";
 import { KeyList } from "./key-list.ts";
 import { LimitList } from "./limit-list.ts";
-import { OwnerList } from "./owner-list.ts";
+import { MemberList } from "./member-list.ts";
 import { ServerFacts } from "./server-facts.ts";
 import { SessionList } from "./session-list.ts";
 import { useSettings } from "./use-settings.ts";
@@ -21,15 +23,20 @@ const TABS = [
   ["limits", "Limits"],
   ["server", "Server"],
   ["backups", "Backups"],
-  ["owners", "Owners"],
+  ["members", "Members"],
   ["sessions", "Sessions"],
 ] as const;
 
+/** Tabs that only a person sees who manages the server. */
+const OF_SERVER: ReadonlySet<string> = new Set(["server", "backups", "members"]);
+
 export function SettingsPage({ place, query }: PageProps): View {
   const asked = query.get("tab") ?? "";
-  const chosen = TABS.find(([name]) => name === asked)?.[0] ?? "";
+  const may = useCell(session)?.may ?? [];
+  const open = TABS.filter(([name]) => may.includes("manage_server") || !OF_SERVER.has(name));
+  const chosen = open.find(([name]) => name === asked)?.[0] ?? "";
   const path = pagePath(place, "settings");
-  const tabs = TABS.map(([name, title]) => ({ name, title, href: path + writeQuery({ tab: name }) }));
+  const tabs = open.map(([name, title]) => ({ name, title, href: path + writeQuery({ tab: name }) }));
   return html`<${PageHead} title="Settings" />
     <${TabLinks} label="Settings" tabs=${tabs} chosen=${chosen} />
     ${chosen === "" && html`<${General} place=${place} />`}
@@ -37,7 +44,7 @@ export function SettingsPage({ place, query }: PageProps): View {
     ${chosen === "limits" && html`<${LimitList} place=${place} />`}
     ${chosen === "server" && html`<${ServerFacts} />`}
     ${chosen === "backups" && html`<${BackupList} />`}
-    ${chosen === "owners" && html`<${OwnerList} />`}
+    ${chosen === "members" && html`<${MemberList} />`}
     ${chosen === "sessions" && html`<${SessionList} />`}`;
 }
 

@@ -1,14 +1,14 @@
 /** Root of the page: a sign-in page or the shell, by address and session. If the session ends, the sign-in page covers the shell. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ResetPage, SetupPage, SigninLinkPage } from "../account/link-page.ts";
-import { loadSession, type Session, session } from "../account/session.ts";
+import { loadSession, type Session, session, signOut } from "../account/session.ts";
 import { SigninPage } from "../account/signin-page.ts";
 import { sentenceOf, signedOut } from "../base/api.ts";
 import { useCell } from "../base/cell.ts";
 import { html, type View } from "../base/html.ts";
 import { useRoute } from "../base/route.ts";
 import { ErrorState } from "../component/notice.ts";
-import { Toasts } from "../component/toast.ts";
+import { Toasts, tellFailed } from "../component/toast.ts";
 import { laterPage } from "./later-page.ts";
 import { Shell } from "./shell.ts";
 
@@ -79,7 +79,12 @@ function Signed({ path }: { path: string }): View {
     return now.owner === null
       ? html`<${SigninPage} session=${now} />`
       : html`<${ApprovalPage} key=${approval} id=${approval} />`;
-  if (now.owner !== null && (now.apps.length === 0 || path === "/new-app")) {
+  const manages = now.may.includes("manage_server");
+  if (now.owner !== null && now.apps.length === 0 && !manages) {
+    return html`<main class="empty"><h1>You are a member of no app</h1><p>Ask an owner of this server for a role.</p>
+      <button type="button" onClick=${() => signOut().catch((error) => tellFailed(sentenceOf(error)))}>Sign out</button></main>`;
+  }
+  if (now.owner !== null && manages && (now.apps.length === 0 || path === "/new-app")) {
     return html`<${NewAppPage} isFirst=${now.apps.length === 0} />`;
   }
   // The key removes the input of the previous owner if another one signs in.

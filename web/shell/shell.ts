@@ -1,6 +1,6 @@
 /** Frame of every page: the environment, the navigation and the page of the address. It does not know what a page shows. */
 import { useEffect, useErrorBoundary, useLayoutEffect, useState } from "preact/hooks";
-import { type Session, signOut } from "../account/session.ts";
+import { mayIn, type Session, signOut } from "../account/session.ts";
 import { HoldBanner } from "../alert/hold.ts";
 import { sentenceOf } from "../base/api.ts";
 import { useCell } from "../base/cell.ts";
@@ -60,11 +60,11 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
   useCell(timeZone);
   useEffect(() => needCount.set((places ?? []).reduce((sum, { needs }) => sum + needs, 0)), [places]);
   if (place === null) return null;
-  return html`<div class="shell environment-is-${place.environment}" inert=${isLocked}>
+  return html`<div class=${["shell", `environment-is-${place.environment}`, ...mayIn(session, place).map((name) => `may-${name}`)].join(" ")} inert=${isLocked}>
     <a class="skip" href="#content" onClick=${skipToContent}>Skip to content</a>
     <aside class=${isMenuOpen ? "side open" : "side"}>
       <div class="side-top">
-        <${EnvironmentSwitch} places=${places ?? []} apps=${session.apps} place=${place} canMake=${session.mode === "server"} />
+        <${EnvironmentSwitch} places=${places ?? []} apps=${session.apps} place=${place} canMake=${session.mode === "server" && session.may.includes("manage_server")} />
         <button type="button" class="bare menu-button" aria-expanded=${isMenuOpen} aria-label="Pages" onClick=${() => setMenuOpen(!isMenuOpen)}>
           <${Icon} name="menu" size=${18} /></button>
       </div>

@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import type { ResultCode } from "../../base/code/result-code.ts";
 import { type Json, parseJson } from "../../base/json.ts";
-import { json, oneOf, orNull, time, timeOrNull } from "../../base/schema.ts";
+import { oneOf, orNull, payloadJson, payloadText, time, timeOrNull } from "../../base/schema.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
 import { type LookedAt, reach } from "../../store/index-scan.ts";
 import type { Reader } from "../../store/port.ts";
@@ -51,29 +51,29 @@ export const eventItem = Type.Object({
   /** The first 100 characters of the mapped event_type, or null. */
   eventType: orNull(Type.String()),
   /** The first mapped names and values in a line of at most 200 characters; null if there are none, or the payload is expunged. */
-  preview: orNull(Type.String()),
+  preview: orNull(payloadText),
 });
 export type EventItem = Static<typeof eventItem>;
 /** An item before its payload is read. */
 export type ListedEvent = Omit<EventItem, "eventType" | "preview">;
 
-const headersView = Type.Record(Type.String(), Type.String());
+const headersView = Type.Record(Type.String(), payloadText);
 
 /** The result of an action in a run; `type` is `person` if the person could not be found. `docs`: the page that explains the code. */
 const resultView = Type.Object({
   type: Type.String(),
   outcome: oneOf(["done", "skipped", "failed"]),
   code: Type.Optional(Type.Unsafe<ResultCode>(Type.String())),
-  message: Type.Optional(Type.String()),
-  before: Type.Optional(Type.Unsafe<Json>(json)),
-  after: Type.Optional(Type.Unsafe<Json>(json)),
+  message: Type.Optional(payloadText),
+  before: Type.Optional(Type.Unsafe<Json>(payloadJson)),
+  after: Type.Optional(Type.Unsafe<Json>(payloadJson)),
   /** The request to a called URL; its body was the notice. The digest of the signature is not stored. */
   request: Type.Optional(
-    Type.Object({ method: Type.Literal("POST"), url: Type.String(), headers: headersView }),
+    Type.Object({ method: Type.Literal("POST"), url: payloadText, headers: headersView }),
   ),
   /** The response of the URL. Headers with credentials are not stored; earlier versions stored none. */
   answer: Type.Optional(
-    Type.Object({ status: Type.Integer(), headers: Type.Optional(headersView), body: Type.String() }),
+    Type.Object({ status: Type.Integer(), headers: Type.Optional(headersView), body: payloadText }),
   ),
   /** The time when its send began; null if it sent nothing, or was not measured. */
   beganAt: timeOrNull,
@@ -104,13 +104,13 @@ export const eventView = Type.Object({
   /** True if a later version's map changed `mapped` after the arrival. */
   mappedAgain: Type.Boolean(),
   /** The payload; null if it was expunged. */
-  payload: Type.Unsafe<Json>(json),
+  payload: Type.Unsafe<Json>(payloadJson),
   /** The reason why the payload was expunged, or null. */
   expunged: orNull(oneOf(EXPUNGED)),
-  preview: orNull(Type.String()),
+  preview: orNull(payloadText),
   /** True if the sender did not sign the event itself. */
   unsigned: Type.Boolean(),
-  warnings: Type.Unsafe<string[]>(json),
+  warnings: Type.Unsafe<string[]>(payloadJson),
   /** The latest runs; a long list is cut at its beginning. */
   runs: Type.Array(runView),
   /** The number of earlier runs that are not shown. */

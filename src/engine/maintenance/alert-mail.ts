@@ -11,7 +11,7 @@ import { DAY_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
 import { findApp } from "../../platform/account/app.ts";
 import { type Environment, findEnvironmentById, isAlertEnabled } from "../../platform/account/environment.ts";
-import { listOwners } from "../../platform/account/owner.ts";
+import { listAddresses } from "../../platform/account/membership.ts";
 import {
   ALERT_MAIL_SWITCH,
   type AlertRow,
@@ -209,7 +209,7 @@ export class AlertMail extends BackgroundJob {
     if (alerts.length === 0) return null;
     const sinceMs = Math.min(...alerts.map(({ at }) => at));
     if (!local && readMailSettings(environment).smtp === null) return { cannot: NO_SERVER, sinceMs };
-    const owners = (await listOwners(tx)).map(({ email }) => email);
+    const owners = await listAddresses(tx, "approve", environment);
     const recipients = local && owners.length === 0 ? [LOCAL_OWNER] : owners;
     if (recipients.length === 0) return { cannot: "there is no owner to mail", sinceMs };
     const sender = await findSenderAddress(tx, environmentId, "account");

@@ -8,6 +8,7 @@ import { Refusal } from "../../base/refusal.ts";
 import { oneOf, textOrNull } from "../../base/schema.ts";
 import { type App, appView, findApp, viewApp } from "../../platform/account/app.ts";
 import { ENVIRONMENT_NAMES, type Environment, listEnvironments } from "../../platform/account/environment.ts";
+import { deleteMembershipsOfApp } from "../../platform/account/membership.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
 import { BATCH_BYTES, BATCH_EVENTS, dropEvents } from "./retention.ts";
@@ -106,6 +107,7 @@ export async function deleteApp(tx: Writer, deletion: Deletion): Promise<void> {
     by,
     id: app.id,
   });
+  await deleteMembershipsOfApp(tx, app.id);
   for (const { id } of environments) {
     await tx.run("UPDATE environment SET deleted_at = $nowMs WHERE id = $id", { nowMs, id });
     await tx.run("DELETE FROM bulk_replay WHERE environment_id = ?1 AND state = 'running'", id);

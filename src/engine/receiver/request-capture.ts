@@ -12,7 +12,7 @@ import {
   MAX_CAPTURED_REQUESTS,
   MAX_OPEN_CAPTURES,
 } from "../../base/limit.ts";
-import { textOrNull, time } from "../../base/schema.ts";
+import { payload, payloadText, textOrNull, time } from "../../base/schema.ts";
 import { findEnvironmentById } from "../../platform/account/environment.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
@@ -50,10 +50,10 @@ type CapturedRow = RowOf<typeof CAPTURED_REQUEST>;
 
 const sealedRequest = {
   method: Type.String(),
-  search: Type.String({ description: "what was appended to the URL, ? included" }),
+  search: payload(Type.String({ description: "what was appended to the URL, ? included" })),
   contentType: textOrNull,
-  headers: Type.Record(Type.String(), Type.String()),
-  body: Type.String({ description: "the body as text in UTF-8" }),
+  headers: Type.Record(Type.String(), payloadText),
+  body: payload(Type.String({ description: "the body as text in UTF-8" })),
 };
 const sealedShape = Type.Object(sealedRequest);
 type CapturedRequest = Static<typeof sealedShape>;

@@ -10,7 +10,7 @@ import { type JsonObject, writeJson } from "../../base/json.ts";
 import { MAX_RECENT_CALLS } from "../../base/limit.ts";
 import { makePage, type Page, type PageRequest, readSeq } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { oneOf, orNull as shownOrNull, textOrNull, time } from "../../base/schema.ts";
+import { oneOf, payloadText, orNull as shownOrNull, time } from "../../base/schema.ts";
 import { showChoices, showText } from "../../base/shape.ts";
 import { cutToLine } from "../../base/text.ts";
 import { readEventId, type WhenMismatch } from "../../rules/relay/live-receiver.ts";
@@ -31,9 +31,9 @@ const MAX_CLAIM_CHARS = 100;
 const SHOWABLE = /^[^\p{C}@]+$/u;
 
 const claimedEvent = Type.Object({
-  id: textOrNull,
+  id: shownOrNull(payloadText),
   /** The mapped event_type. */
-  type: textOrNull,
+  type: shownOrNull(payloadText),
 });
 /** The id and type of the event as an unverified request says. They are only shown, as not verified. */
 export type ClaimedEvent = Static<typeof claimedEvent>;

@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import type { Clock } from "../../base/clock.ts";
 import { oneOf, timeOrNull } from "../../base/schema.ts";
 import { listApps } from "../../platform/account/app.ts";
-import { ENVIRONMENT_NAMES, listEnvironments } from "../../platform/account/environment.ts";
+import { ENVIRONMENT_NAMES, type Environment, listEnvironments } from "../../platform/account/environment.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Store } from "../../store/port.ts";
 import { listAttention } from "./attention.ts";
@@ -19,10 +19,14 @@ export const environmentSummaryView = Type.Object({
 });
 export type EnvironmentSummary = Static<typeof environmentSummaryView>;
 
-/** Summarizes every environment of every app. */
-export async function listEnvironmentSummaries(store: Store, clock: Clock): Promise<EnvironmentSummary[]> {
+/** Summarizes the environments of all apps that `sees` accepts. */
+export async function listEnvironmentSummaries(
+  store: Store,
+  clock: Clock,
+  sees: (environment: Environment) => boolean,
+): Promise<EnvironmentSummary[]> {
   const [apps, environments] = await store.read(
-    async (tx) => [await listApps(tx), await listEnvironments(tx, null)] as const,
+    async (tx) => [await listApps(tx), (await listEnvironments(tx, null)).filter(sees)] as const,
   );
   const summaries: EnvironmentSummary[] = [];
   for (const { id: app } of apps) {

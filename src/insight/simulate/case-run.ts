@@ -7,7 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import { isJsonObject, type Json, parseJson, writeCanonicalJson, writeJson } from "../../base/json.ts";
 import { MAX_CASES_RUN } from "../../base/limit.ts";
 import type { Warning } from "../../base/refusal.ts";
-import { oneOf, orNull } from "../../base/schema.ts";
+import { oneOf, orNull, payload, payloadText } from "../../base/schema.ts";
 import { findEventToRun } from "../../engine/event/event.ts";
 import { makeReceiverPayload } from "../../engine/event/insert.ts";
 import type { AttemptDeps } from "../../engine/runner/attempt.ts";
@@ -38,7 +38,9 @@ export interface CaseDeps extends AttemptDeps, OpenDeps {
 export const caseReport = Type.Object({
   total: Type.Integer(),
   asBefore: Type.Integer(),
-  message: Type.String({ description: "the number of cases, and each one whose result is different now" }),
+  message: payload(
+    Type.String({ description: "the number of cases, and each one whose result is different now" }),
+  ),
   items: Type.Array(
     Type.Object({
       name: Type.String(),
@@ -46,7 +48,7 @@ export const caseReport = Type.Object({
       before: orNull(caseResult),
       now: orNull(caseResult),
       /** The difference in words; null where there is none. */
-      change: orNull(Type.String()),
+      change: orNull(payloadText),
     }),
   ),
 });

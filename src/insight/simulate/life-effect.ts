@@ -2,7 +2,7 @@
 import { type Static, Type } from "typebox";
 import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { oneOf, textOrNull, timeOrNull } from "../../base/schema.ts";
+import { oneOf, payloadText, textOrNull, timeOrNull } from "../../base/schema.ts";
 import { EVENT_STATES, FINAL_STATES } from "../../engine/event/event.ts";
 import { type EventView, requireEventView } from "../../engine/event/view.ts";
 import { listLiveGrants } from "../../shop/people/access-grant.ts";
@@ -45,7 +45,7 @@ export const effectView = Type.Object({
           type: Type.String(),
           outcome: oneOf(["done", "skipped", "failed"]),
           code: Type.Optional(Type.String()),
-          message: Type.Optional(Type.String()),
+          message: Type.Optional(payloadText),
         }),
       ),
     }),

@@ -5,7 +5,7 @@ import type { Json } from "../../base/json.ts";
 import type { RaisableLimits } from "../../base/limit.ts";
 import { MAX_RECEIVER_BODY_BYTES } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
-import { fields, json, oneOf, orNull } from "../../base/schema.ts";
+import { fields, oneOf, orNull, payloadJson, payloadText } from "../../base/schema.ts";
 import { EVENT_TRIGGERS, type EventWay } from "../../engine/event/event.ts";
 import { insertEvent, type StoredPayload } from "../../engine/event/insert.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
@@ -70,8 +70,8 @@ const stepView = Type.Object({
   outcome: oneOf(["ok", "stops", "unknown"]),
   /** True if the step would be reached. A step after a stop is shown as it would be without the stop. */
   reached: Type.Boolean(),
-  message: Type.String(),
-  detail: Type.Unsafe<Json>(json),
+  message: payloadText,
+  detail: Type.Unsafe<Json>(payloadJson),
 });
 type StepView = Static<typeof stepView>;
 
@@ -81,11 +81,11 @@ export const simulationView = Type.Object({
   /** The kind of input that was simulated. */
   from: oneOf(["body", "event", "sample"]),
   /** The generated body; null where the caller gave the input, or where the relay takes no body. */
-  example: orNull(Type.Object({ body: Type.String(), contentType: Type.String() })),
+  example: orNull(Type.Object({ body: payloadText, contentType: Type.String() })),
   would: oneOf(["run", "fail", "wait", "ignore", "duplicate", "refuse"]),
-  message: Type.String(),
+  message: payloadText,
   steps: Type.Array(stepView),
-  warnings: Type.Array(Type.String()),
+  warnings: Type.Array(payloadText),
 });
 export type Simulation = Static<typeof simulationView>;
 

@@ -1,6 +1,6 @@
 /**
- * Owners of this server, who all have the same rights, and their sessions. An owner sees and ends only their own sessions. A new owner sets their
- * password with a one-time link that the inviting owner passes on. No owner can set another owner's password once it exists.
+ * Members of this server, who sign in, with their roles and sessions. A member sees and ends only their own sessions. A new member sets their
+ * password with a one-time link that the inviting owner passes on. No owner can set another member's password once it exists.
  */
 import { Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
@@ -8,12 +8,21 @@ import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, oneOf, time } from "../../base/schema.ts";
 import {
+  FULL_OWNER,
+  listMemberships,
+  membershipsInput,
+  readMemberships,
+  setMemberships,
+  viewMembership,
+} from "../../platform/account/membership.ts";
+import {
   createOwner,
-  findOwnerById,
   listOwnerViews,
+  type OwnerView,
   ownerView,
   removeOwner,
 } from "../../platform/account/owner.ts";
+import { permissionsIn, SERVER_PLACE } from "../../platform/account/permission.ts";
 import {
   createSigninLink,
   endSession,
@@ -38,17 +47,18 @@ interface Act {
 async function audit(
   tx: Writer,
   { owner, nowMs }: Act,
-  entry: Pick<AuditEntry, "action" | "target" | "after">,
+  entry: Pick<AuditEntry, "action" | "target" | "before" | "after">,
 ): Promise<void> {
   await writeAudit(tx, { environmentId: SERVER_SCOPE, nowMs, by: `owner:${owner.email}`, ...entry });
 }
 
-/** Refuses an owner who was removed after their session was checked. */
+/** Refuses an owner who lost the right to manage members after their session was checked. */
 async function requireStill(tx: Reader, owner: Owner): Promise<void> {
-  if ((await findOwnerById(tx, owner.id)) !== null) return;
+  const memberships = await listMemberships(tx, owner.id);
+  if (permissionsIn(memberships, SERVER_PLACE).has("manage_server")) return;
   throw new Refusal(
     "unauthenticated",
-    "You are no longer an owner of this server, because another owner removed you. Ask an owner to add you again.",
+    "You are no longer an owner of this server, because another owner changed your role or removed you. Ask an owner to add you again.",
   );
 }
 
@@ -56,7 +66,7 @@ function requireServer({ config }: HttpDeps): void {
   if (config.mode === "server") return;
   throw new Refusal(
     "forbidden",
-    "Local development has one owner and no passwords: for more owners, start a server with relay serve.",
+    "Local development has one owner and no passwords: for more members, start a server with relay serve.",
   );
 }
 
@@ -64,6 +74,14 @@ const link = Type.Object({
   url: Type.String({ description: "a one-time link that sets the password" }),
   expiresAt: time,
 });
+
+const memberships = Type.Optional(membershipsInput);
+
+async function findMember(tx: Reader, id: string, nowMs: number): Promise<OwnerView> {
+  const found = (await listOwnerViews(tx, nowMs)).find((one) => one.id === id);
+  if (found !== undefined) return found;
+  throw new Refusal("not_found", "There is no member with this id: GET /api/owners lists the members.");
+}
 
 async function makeInvite(tx: Writer, deps: HttpDeps, ownerId: string, nowMs: number) {
   const made = await createSigninLink(tx, { kind: "reset", ownerId, nowMs, lifeMs: INVITE_LIFE_MS });
@@ -128,7 +146,7 @@ export const accountRoutes = [
     path: "/api/owners",
     needs: "manage_server",
     summary:
-      "Lists the owners of this server, oldest first, each with how often and when they last signed in.",
+      "Lists the members of this server, oldest first, each with their roles and with how often and when they last signed in.",
     answer: Type.Object({ owners: Type.Array(ownerView) }),
     read: async (tx, { nowMs }) => ({ owners: await listOwnerViews(tx, nowMs) }),
   }),
@@ -137,9 +155,10 @@ export const accountRoutes = [
     path: "/api/owners",
     needs: "manage_server",
     summary:
-      "Creates an owner, and a one-time link that sets their password. Only this response contains the link.",
+      "Creates a member, and a one-time link that sets their password. Only this response contains the link. Without memberships, an owner of everything.",
     body: fields({
       email: Type.String({ maxLength: MAX_EMAIL_CHARS, description: "an email address" }),
+      memberships,
     }),
     answer: Type.Object({ owner: ownerView, link }),
     status: 201,
@@ -147,9 +166,21 @@ export const accountRoutes = [
       requireServer(deps);
       return await deps.store.write("dashboard", async (tx) => {
         await requireStill(tx, owner);
-        const made = await createOwner(tx, { email: body.email, passwordHash: null, nowMs });
-        await audit(tx, { owner, nowMs }, { action: "owner.created", target: `owner:${made.email}` });
-        const view = { ...made, createdAt: toIso(nowMs), hasPassword: false, sessions: 0, seenAt: null };
+        const roles = body.memberships === undefined ? FULL_OWNER : readMemberships(body.memberships);
+        const made = await createOwner(tx, {
+          email: body.email,
+          passwordHash: null,
+          memberships: roles,
+          nowMs,
+        });
+        const shown = roles.map(viewMembership);
+        await audit(
+          tx,
+          { owner, nowMs },
+          { action: "owner.created", target: `owner:${made.email}`, after: { memberships: shown } },
+        );
+        const fresh = { hasPassword: false, sessions: 0, seenAt: null, memberships: shown };
+        const view = { ...made, createdAt: toIso(nowMs), ...fresh };
         return { owner: view, link: await makeInvite(tx, deps, made.id, nowMs) };
       });
     },
@@ -158,20 +189,18 @@ export const accountRoutes = [
     method: "POST",
     path: "/api/owners/:id/link",
     needs: "manage_server",
-    summary: "Creates a new one-time link for an owner without a password. The previous link stops working.",
+    summary: "Creates a new one-time link for a member without a password. The previous link stops working.",
     answer: Type.Object({ link }),
     status: 201,
     async handle({ deps, owner, params, nowMs }) {
       requireServer(deps);
       return await deps.store.write("dashboard", async (tx) => {
         await requireStill(tx, owner);
-        const found = (await listOwnerViews(tx, nowMs)).find(({ id }) => id === params.id);
-        if (found === undefined)
-          throw new Refusal("not_found", "There is no owner with this id: GET /api/owners lists the owners.");
+        const found = await findMember(tx, params.id, nowMs);
         if (found.hasPassword)
           throw new Refusal(
             "in_use",
-            `${found.email} already has a password, and no other owner can set it. Create a reset link on the server: relay admin reset.`,
+            `${found.email} already has a password, and no other person can set it. Create a reset link on the server: relay admin reset.`,
           );
         await audit(tx, { owner, nowMs }, { action: "owner.invited", target: `owner:${found.email}` });
         return { link: await makeInvite(tx, deps, found.id, nowMs) };
@@ -179,10 +208,39 @@ export const accountRoutes = [
     },
   }),
   ownerRoute({
+    method: "PUT",
+    path: "/api/owners/:id",
+    needs: "manage_server",
+    summary:
+      "Replaces the roles of a member. The change takes effect with the next request of the member. The last owner of everything stays one.",
+    body: fields({ memberships: membershipsInput }),
+    answer: Type.Object({ owner: ownerView }),
+    async handle({ deps, owner, params, body, nowMs }) {
+      requireServer(deps);
+      return await deps.store.write("dashboard", async (tx) => {
+        await requireStill(tx, owner);
+        const changed = await findMember(tx, params.id, nowMs);
+        await setMemberships(tx, changed.id, readMemberships(body.memberships), nowMs);
+        const after = await findMember(tx, params.id, nowMs);
+        await audit(
+          tx,
+          { owner, nowMs },
+          {
+            action: "owner.roles_changed",
+            target: `owner:${changed.email}`,
+            before: { memberships: changed.memberships },
+            after: { memberships: after.memberships },
+          },
+        );
+        return { owner: after };
+      });
+    },
+  }),
+  ownerRoute({
     method: "DELETE",
     path: "/api/owners/:id",
     needs: "manage_server",
-    summary: "Removes another owner at once, with their sessions, one-time links and login keys.",
+    summary: "Removes another member at once, with their sessions, one-time links and login keys.",
     answer: null,
     async write(tx, { owner, params, nowMs }) {
       await requireStill(tx, owner);

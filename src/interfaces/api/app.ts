@@ -30,14 +30,30 @@ import {
 import { appView, createApp, pageApps, renameApp, viewApp } from "../../platform/account/app.ts";
 import { ENVIRONMENT_NAMES } from "../../platform/account/environment.ts";
 import { listOriginWarnings } from "../../platform/account/key-origin.ts";
+import { KEY_PERMISSIONS, PERMISSION_NAMES, type Permission } from "../../platform/account/permission.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import { identifyKey, readBearer } from "../http/admission.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute, listRoute, openRoute, ownerRoute } from "../http/route.ts";
 
 /** Returns the fields of a key for the audit, which never has its token or hash. */
-function auditedKey({ kind, name, hint, origins }: ApiKey) {
-  return { kind, name, hint, origins };
+function auditedKey({ kind, name, hint, origins, scopes }: ApiKey) {
+  return { kind, name, hint, origins, ...(scopes === null ? {} : { scopes }) };
+}
+
+/** Returns the scopes of a new secret key, which never has more permissions than its creator. Null: what every secret key may do. */
+function chooseScopes(
+  may: (permission: Permission) => boolean,
+  wanted: readonly Permission[] | undefined,
+): Permission[] | null {
+  const most = [...KEY_PERMISSIONS].filter(may);
+  if (wanted === undefined) return most.length === KEY_PERMISSIONS.size ? null : most;
+  const missing = wanted.find((name) => KEY_PERMISSIONS.has(name) && !may(name));
+  if (missing === undefined) return [...wanted];
+  throw new Refusal(
+    "forbidden",
+    `scopes has ${missing}, which you do not have in this environment: leave it out, or ask an owner to create the key.`,
+  );
 }
 
 async function requireSecretKey(deps: HttpDeps, request: Request): Promise<PresentedKey> {
@@ -51,10 +67,10 @@ export const appRoutes = [
     method: "GET",
     path: "/api/apps",
     needs: null,
-    summary: "Lists the apps of this server, newest first.",
+    summary: "Lists the apps of the signed-in member, newest first.",
     query: fields(pageQuery),
     answer: pageOf(appView),
-    read: (tx, { query }) => pageApps(tx, readPageRequest(query)),
+    read: (tx, { owner, query }) => pageApps(tx, readPageRequest(query), owner.id),
   }),
   ownerRoute({
     method: "POST",
@@ -164,18 +180,26 @@ export const appRoutes = [
     path: "/keys",
     needs: "manage_keys",
     summary:
-      "Creates a key, by default a secret key. Only a signed-in owner can do this. Only this response contains the token.",
+      "Creates a key, by default a secret key. A key cannot do this. Only this response contains the token.",
     body: fields({
       kind: Type.Optional(oneOf(API_KEY_KINDS)),
       name: Type.String(),
       origins: Type.Optional(Type.Array(Type.String(), { description: "a list of https origins" })),
+      scopes: Type.Optional(
+        Type.Array(oneOf(PERMISSION_NAMES), {
+          minItems: 1,
+          maxItems: PERMISSION_NAMES.length,
+          description: "the permissions of a secret key; without it, all that a key of yours can have",
+        }),
+      ),
     }),
     answer: Type.Object({ key: keyView, token: Type.String(), warnings: Type.Array(warningView) }),
     status: 201,
-    async handle({ deps, environment, origin, audit, body, nowMs }) {
+    async handle({ deps, environment, origin, may, audit, body, nowMs }) {
       const { kind = "secret" } = body;
+      const scopes = kind === "secret" || body.scopes !== undefined ? chooseScopes(may, body.scopes) : null;
       return await deps.store.write(origin, async (tx) => {
-        const { key, token } = await mintApiKey(tx, { ...body, kind, environment, nowMs });
+        const { key, token } = await mintApiKey(tx, { ...body, scopes, kind, environment, nowMs });
         await audit(tx, { action: "key.created", target: `key:${key.id}`, after: auditedKey(key) });
         return { key: viewKey(key), token, warnings: listOriginWarnings(key.origins) };
       });
@@ -185,7 +209,7 @@ export const appRoutes = [
     method: "DELETE",
     path: "/keys/:id",
     needs: "manage_keys",
-    summary: "Revokes a key at once and permanently. Only a signed-in owner can do this.",
+    summary: "Revokes a key at once and permanently. A key cannot do this.",
     answer: null,
     async handle({ deps, environmentId, origin, audit, params, nowMs }) {
       await deps.store.write(origin, async (tx) => {

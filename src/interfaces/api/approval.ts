@@ -10,6 +10,7 @@ import {
   approvalView,
   decideApproval,
   endApproval,
+  findApproval,
   isOpen,
   listOpenApprovals,
   requestApproval,
@@ -30,9 +31,10 @@ import {
   findEnvironmentById,
   requireEnvironment,
 } from "../../platform/account/environment.ts";
+import type { Place } from "../../platform/account/permission.ts";
 import type { Change } from "../../platform/audit/audit.ts";
 import { findRelay, receiverUrl } from "../../rules/relay/relay.ts";
-import type { Origin, Writer } from "../../store/port.ts";
+import type { Origin, Reader, Writer } from "../../store/port.ts";
 import { callerOf, requireApprover } from "../http/admission.ts";
 import { type Caller, callerRoute } from "../http/caller-route.ts";
 import { dashboardOrigin } from "../http/cookie.ts";
@@ -47,6 +49,12 @@ const answer = Type.Object({ approval: approvalView });
 type Approval = Awaited<ReturnType<typeof requireApproval>>;
 type Asking = Caller & { deps: HttpDeps; nowMs: number };
 
+/** Returns the environment that an approval changes; null for an unknown approval, which the route itself refuses. */
+async function placeOf(tx: Reader, { id = "" }: Readonly<Record<string, string>>): Promise<Place | null> {
+  const row = await findApproval(tx, id);
+  return row === null ? null : await findEnvironmentById(tx, row.environmentId);
+}
+
 export const approvalRoutes = [
   environmentRoute({
     method: "POST",
@@ -59,7 +67,7 @@ export const approvalRoutes = [
     status: 201,
     async handle(call) {
       const { deps, body, request, source, by, nowMs } = call;
-      const target = await findTarget(call, { ...body, to: "production" });
+      const target = await findTarget(call, { ...body, to: "production" }, "request_changes");
       const { told, warnings, sent, most } = await tellWanted(call, target, body);
       if (told.plan !== body.plan) throw refuseMoved(told.plan);
       const refused = deps.syncCap.rejectTooLarge(told.changes, target, most) ?? findRefusal(told);
@@ -97,7 +105,7 @@ export const approvalRoutes = [
     }),
     async handle(call) {
       const { deps } = call;
-      const target = await findTarget(call, { to: "production" });
+      const target = await findTarget(call, { to: "production" }, "read");
       const rows = await deps.store.read((tx) => listOpenApprovals(tx, target.id));
       // A key must not see requests of other callers.
       const alive = rows.filter((row) => deps.approvals.remainingMs(row) > 0);
@@ -112,6 +120,7 @@ export const approvalRoutes = [
     method: "GET",
     path: "/api/approvals/:id",
     needs: "read",
+    placeOf,
     summary:
       "Shows the state of an approval. A signed-in owner also gets the plan; the key that requested it gets the relays with new secrets.",
     answer,
@@ -129,6 +138,7 @@ export const approvalRoutes = [
     method: "POST",
     path: "/api/approvals/:id",
     needs: "request_changes",
+    placeOf,
     summary:
       "Approves or refuses the plan of this name, as a signed-in owner. The requester can withdraw their own request.",
     body: fields({
@@ -171,6 +181,7 @@ export const approvalRoutes = [
     method: "POST",
     path: "/api/approvals/:id/apply",
     needs: "request_changes",
+    placeOf,
     summary:
       "Applies an approved plan once, in one transaction, for the requester. Only this response contains the new secrets.",
     body: fields({ key: applyKey }),
@@ -222,7 +233,7 @@ async function applyApproved(
     const now = await requireApproval(tx, row.id);
     requireTime(call, now);
     requireState("approved", now);
-    await requireApprover(tx, now.decidedBy);
+    await requireApprover(tx, now.decidedBy, target);
     const carried = await applyPlan(tx, context, wish, now.plan, cap);
     await useApproval(tx, now, { environmentId: target.id, by, nowMs }, carried.changes);
     return { ...viewCarried(carried, []), secrets: carried.secrets };

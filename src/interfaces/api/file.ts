@@ -41,7 +41,7 @@ export const fileRoutes = [
   environmentRoute({
     method: "GET",
     path: "/files/:id",
-    needs: "read",
+    needs: "read_payloads",
     summary: "Downloads a file's bytes.",
     answer: Type.String(),
     async handle({ deps, environment, params }) {

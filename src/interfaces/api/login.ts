@@ -11,6 +11,7 @@ import { mintApiKey, revokeApiKey } from "../../platform/account/api-key.ts";
 import {
   ENVIRONMENT_NAMES,
   findEnvironmentById,
+  refuseUnknownEnvironment,
   requireEnvironment,
 } from "../../platform/account/environment.ts";
 import {
@@ -142,7 +143,9 @@ export const loginRoutes = [
       await findWaiting(deps, owner, body.code, nowMs);
       const login = await deps.store.write("dashboard", async (tx) => {
         const one = await requireWaitingLogin(tx, { code: body.code, digest: digestOf(deps), nowMs });
-        const { id: environmentId } = await requireEnvironment(tx, body.app, body.environment);
+        const environment = await requireEnvironment(tx, body.app, body.environment);
+        if (!owner.permissionsIn(environment).has("read")) throw refuseUnknownEnvironment();
+        const environmentId = environment.id;
         await answerLogin(tx, one, { ownerId: owner.id, environmentId });
         await writeAudit(tx, {
           environmentId,

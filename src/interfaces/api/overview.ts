@@ -57,10 +57,13 @@ export const overviewRoutes = [
     method: "GET",
     path: "/api/overview",
     needs: null,
-    summary: "Returns the number of items that need attention for each app and environment, and since when.",
+    summary:
+      "Returns the number of items that need attention for each app and environment of the member, and since when.",
     answer: Type.Object({ places: Type.Array(environmentSummaryView) }),
-    handle: async ({ deps }) => ({
-      places: await listEnvironmentSummaries(deps.store, deps.clock),
+    handle: async ({ deps, owner }) => ({
+      places: await listEnvironmentSummaries(deps.store, deps.clock, (environment) =>
+        owner.permissionsIn(environment).has("read"),
+      ),
     }),
   }),
 ];

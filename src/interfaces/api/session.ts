@@ -14,6 +14,14 @@ import {
   setOwnerPassword,
   verifyPassword,
 } from "../../platform/account/owner.ts";
+import {
+  EVERY,
+  isMemberOf,
+  type Membership,
+  PERMISSION_NAMES,
+  permissionsIn,
+  SERVER_PLACE,
+} from "../../platform/account/permission.ts";
 import { createSession, findSession, signOut } from "../../platform/account/session.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader } from "../../store/port.ts";
@@ -31,6 +39,9 @@ const app = Type.Object({
   id: Type.String(),
   name: Type.String(),
   environments: Type.Array(environmentName),
+  may: Type.Record(Type.String(), Type.Array(oneOf(PERMISSION_NAMES)), {
+    description: "the permissions by the name of the environment; * is the app itself",
+  }),
 });
 
 const sessionView = Type.Object({
@@ -43,16 +54,22 @@ const sessionView = Type.Object({
   }),
   version: orNull(Type.String()),
   apps: Type.Array(app),
+  may: Type.Array(oneOf(PERMISSION_NAMES), { description: "the permissions on the server" }),
 });
 export type SessionView = Static<typeof sessionView>;
 
-async function listOpenApps(tx: Reader) {
+/** Lists the apps and environments that the person may read. */
+async function listOpenApps(tx: Reader, memberships: readonly Membership[]) {
   const environments = await listEnvironments(tx, null);
-  return (await listApps(tx)).map(({ id, name }) => ({
-    id,
-    name,
-    environments: environments.filter(({ appId }) => appId === id).map((environment) => environment.name),
-  }));
+  const apps = (await listApps(tx)).filter(({ id }) => isMemberOf(memberships, id));
+  const mayIn = (appId: string, name: string) => [...permissionsIn(memberships, { appId, name })];
+  return apps.map(({ id, name }) => {
+    const names = environments
+      .filter((one) => one.appId === id && mayIn(id, one.name).includes("read"))
+      .map((environment) => environment.name);
+    const may = Object.fromEntries([EVERY, ...names].map((one) => [one, mayIn(id, one)]));
+    return { id, name, environments: names, may };
+  });
 }
 
 export const sessionRoutes = [
@@ -68,10 +85,13 @@ export const sessionRoutes = [
       const session = token === null ? null : await findSession(tx, token, nowMs);
       if (session === null) {
         const setupNeeded = mode === "server" && (await listOwners(tx)).length === 0;
-        return { owner: null, setupNeeded, ...where, version: null, apps: [] };
+        return { owner: null, setupNeeded, ...where, version: null, apps: [], may: [] };
       }
       const owner = { email: session.ownerEmail };
-      return { owner, setupNeeded: false, ...where, version: VERSION, apps: await listOpenApps(tx) };
+      const { memberships } = session;
+      const apps = await listOpenApps(tx, memberships);
+      const may = [...permissionsIn(memberships, SERVER_PLACE)];
+      return { owner, setupNeeded: false, ...where, version: VERSION, apps, may };
     },
   }),
   ownerRoute({

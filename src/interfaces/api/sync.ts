@@ -29,6 +29,7 @@ import {
 import { MAX_SEEN_ITEMS, type SeenItem } from "../../operator/sync/side-comparison.ts";
 import { syncTarget } from "../../operator/sync/synced.ts";
 import { type Environment, requireEnvironment } from "../../platform/account/environment.ts";
+import type { Permission } from "../../platform/account/permission.ts";
 import { type Checked, checkDefinition } from "../../rules/relay/definition.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { HttpDeps } from "../http/deps.ts";
@@ -107,7 +108,7 @@ export const syncRoutes = [
     body: fields(wanted),
     answer: planView,
     async handle(call) {
-      const target = await findTarget(call, call.body);
+      const target = await findTarget(call, call.body, "read");
       const { told, warnings } = await tellWanted(call, target, call.body);
       const rejection = await findRejection(call, target, told.changes);
       const entries = await countWaiting(call.deps, target, told.entries);
@@ -128,7 +129,7 @@ export const syncRoutes = [
     async handle(call) {
       const { deps, by, nowMs } = call;
       const { key, ...body } = call.body;
-      const target = await findTarget(call, body);
+      const target = await findTarget(call, body, "read");
       if (target.name === "production")
         throw new Refusal(
           "approval_needed",
@@ -191,12 +192,16 @@ export function viewCarried({ plan, changes, entries, warnings }: PlanResult, of
   return { plan, changes, entries, warnings: [...ofFiles, ...warnings] };
 }
 
-type WantedCall = Pick<EnvironmentCall, "environment" | "actor"> & { deps: HttpDeps; nowMs: number };
+type WantedCall = Pick<EnvironmentCall, "environment" | "actor" | "requireIn"> & {
+  deps: HttpDeps;
+  nowMs: number;
+};
 
-/** Returns the target environment: the one in the path, or production if the body names it. */
+/** Returns the target environment: the one in the path, or production if the body names it and the caller has the permission there. */
 export async function findTarget(
-  { deps, environment }: WantedCall,
+  { deps, environment, requireIn }: WantedCall,
   { to, prune }: Pick<Wanted, "to" | "prune">,
+  needs: Permission,
 ): Promise<Environment> {
   const { appId, name } = environment;
   if (name === "local")
@@ -210,9 +215,9 @@ export async function findTarget(
       "invalid_input",
       "prune works only in development, because a sync deletes nothing in production: delete a production relay in the dashboard.",
     );
-  return name === "production"
-    ? environment
-    : await deps.store.read((tx) => requireEnvironment(tx, appId, "production"));
+  if (name === "production") return environment;
+  requireIn("production", needs);
+  return await deps.store.read((tx) => requireEnvironment(tx, appId, "production"));
 }
 
 /** Returns the plan, with the refusals and warnings of each of its saves. */
@@ -240,7 +245,7 @@ function makeCaseTrial(deps: HttpDeps, target: Environment): CaseTrial {
 
 /** Reads the files to sync: those in the body, or the current state of development. */
 async function readWanted(
-  { deps, environment, nowMs }: WantedCall,
+  { deps, environment, requireIn, nowMs }: WantedCall,
   { relays, catalog = null, prune = false, base, commit, from }: Wanted,
 ): Promise<{ files: Files; warnings: Warning[]; sent: SentFiles | null }> {
   if ((from === undefined) === (relays === undefined))
@@ -249,6 +254,7 @@ async function readWanted(
       "relays and from cannot be combined, and one of them is required: send the definitions in relays, or name their environment with from.",
     );
   if (relays === undefined) {
+    requireIn("development", "read");
     const source = await deps.store.read((tx) => requireEnvironment(tx, environment.appId, "development"));
     return { files: await readEnvironmentFiles(deps.store, source, nowMs), warnings: [], sent: null };
   }

@@ -41,6 +41,7 @@ const MODULES: Readonly<Record<string, readonly (() => Promise<object>)[]>> = {
   login: [() => import("./session/login.ts")],
   logout: [() => import("./session/login.ts")],
   mcp: [() => import("./session/mcp.ts")],
+  members: [() => import("./server/members.ts")],
   move: [() => import("./server/move.ts")],
   people: [
     () => import("./people/people.ts"),

@@ -66,6 +66,7 @@ import { backupsSchedule } from "./server/backup-schedule.ts";
 import { showConfig } from "./server/config.ts";
 import { dev } from "./server/dev.ts";
 import { doctor } from "./server/doctor.ts";
+import { membersChange, membersInvite, membersList, membersRemove } from "./server/members.ts";
 import { move } from "./server/move.ts";
 import { ready } from "./server/ready.ts";
 import { serve } from "./server/serve.ts";
@@ -199,8 +200,17 @@ export const GROUPS: readonly Group[] = [
         commands: [settingsGet, settingsSet, limitsList, domainShow, domainSet, domainVerify, domainRemove],
       },
       {
-        summary: "manage API keys, and connect an assistant",
-        commands: [keysCreate, keysList, keysRevoke, mcp],
+        summary: "manage keys and members, connect an assistant",
+        commands: [
+          keysCreate,
+          keysList,
+          keysRevoke,
+          membersList,
+          membersInvite,
+          membersChange,
+          membersRemove,
+          mcp,
+        ],
       },
     ],
   },

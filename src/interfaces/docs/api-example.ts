@@ -91,6 +91,10 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "DELETE /api/sessions": { query: "?others=true" },
   "POST /api/owners": { body: { email: "bea@example.com" } },
   "POST /api/owners/:id/link": { params: { id: "$OTHER_OWNER" } },
+  "PUT /api/owners/:id": {
+    params: { id: "$OTHER_OWNER" },
+    body: { memberships: [{ app: "shop", role: "support", payloads: true }] },
+  },
   "DELETE /api/owners/:id": { params: { id: "$OTHER_OWNER" } },
   "POST /api/login": { body: { machine: "laptop" } },
   "POST /api/login/token": {

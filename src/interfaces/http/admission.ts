@@ -19,16 +19,25 @@ import {
 } from "../../platform/account/api-key.ts";
 import {
   type Environment,
+  type EnvironmentName,
   findEnvironmentById,
+  refuseUnknownEnvironment,
   requireEnvironment,
 } from "../../platform/account/environment.ts";
+import { listMemberships } from "../../platform/account/membership.ts";
 import { findOwnerByEmail } from "../../platform/account/owner.ts";
 import {
-  ALL_PERMISSIONS,
   COMMAND_LINE_PERMISSIONS,
+  commonPermissions,
+  EVERY,
+  isMemberOf,
   KEY_PERMISSIONS,
   PERMISSIONS,
   type Permission,
+  type Permissions,
+  type Place,
+  permissionsIn,
+  SERVER_PLACE,
 } from "../../platform/account/permission.ts";
 import {
   extendSession,
@@ -180,6 +189,8 @@ export interface Admitted {
   origin: Origin;
   /** Reports whether the caller has a permission in addition to the one that the route needs. */
   may(permission: Permission): boolean;
+  /** Refuses a caller who does not have the permission in another environment of the app. */
+  requireIn(name: EnvironmentName, permission: Permission): void;
 }
 
 /**
@@ -193,37 +204,60 @@ export async function admit(
 ): Promise<Admitted> {
   if (caller.kind === "key") requireKeyOf(caller.key, appId, name);
   const environment = await deps.store.read((tx) => requireEnvironment(tx, appId, name));
-  return { environment, ...admitWith(caller, needs) };
+  return { environment, ...admitAt(caller, { appId, name }, needs) };
 }
 
-/** Returns the caller as an actor. Refuses a caller without the permission. */
-function admitWith(caller: Caller, needs: Permission): Omit<Admitted, "environment"> {
-  const permissions = permissionsOf(caller);
-  if (!permissions.has(needs)) throw refusePermission(needs);
+/** Returns the caller as an actor. Refuses a caller who has no permission there as if the place did not exist. */
+function admitAt(caller: Caller, place: Place, needs: Permission): Omit<Admitted, "environment"> {
+  const permissions = permissionsOf(caller, place);
+  if (caller.kind === "owner" && permissions.size === 0) throw refuseUnknownEnvironment();
+  if (!permissions.has(needs)) throw refusePermission(caller, place, needs);
   const actor = actorOf(caller);
   return {
     actor,
     by: formatActor(actor),
     origin: actorOrigin(actor),
     may: (permission) => permissions.has(permission),
+    requireIn(name, permission) {
+      const other = { ...place, name };
+      if (!permissionsOf(caller, other).has(permission)) throw refusePermission(caller, other, permission);
+    },
   };
 }
 
-function permissionsOf(caller: Caller): ReadonlySet<Permission> {
+/** Returns the permissions of the caller in a place. A key of `relay login` has at most those of its person at this time. */
+function permissionsOf(caller: Caller, place: Place): Permissions {
   switch (caller.kind) {
-    case "key":
-      return KEY_PERMISSIONS;
+    case "key": {
+      const { scopes, memberships } = caller.key;
+      const own = scopes === null ? KEY_PERMISSIONS : new Set(scopes);
+      return memberships === null ? own : commonPermissions(own, permissionsIn(memberships, place));
+    }
     case "owner":
-      return ALL_PERMISSIONS;
+      return permissionsIn(caller.session.memberships, place);
     case "command_line":
       return COMMAND_LINE_PERMISSIONS;
   }
 }
 
-function refusePermission(needs: Permission): Refusal {
+function refusePermission(caller: Caller, { appId, name }: Place, needs: Permission): Refusal {
+  const { may, keys } = PERMISSIONS[needs];
+  const where = appId === EVERY ? "this server" : name === EVERY ? appId : `${appId}/${name}`;
+  if (caller.kind === "key" && !keys)
+    return new Refusal(
+      "forbidden",
+      `Only a member or the command line can ${may}, and a key cannot: sign in to the dashboard, or run the command on the server.`,
+    );
+  if (caller.kind === "key" && (caller.key.scopes?.includes(needs) ?? true))
+    return new Refusal(
+      "forbidden",
+      `${caller.key.owner}, whose login made this key, has no role in ${where} that may ${may}: ask an owner of the server for the permission ${needs}.`,
+    );
   return new Refusal(
     "forbidden",
-    `Only an owner or the command line can ${PERMISSIONS[needs].may}, and a key cannot: sign in to the dashboard, or run the command on the server.`,
+    caller.kind === "key"
+      ? `This key may not ${may}, because its scopes do not have ${needs}: use a key that has it.`
+      : `Your role in ${where} may not ${may}: ask an owner of the server for a role with the permission ${needs}.`,
   );
 }
 
@@ -241,50 +275,99 @@ export function watchAdmission(
     throw new Error("This request has no key and no session.");
   const isKey = caller.kind === "key";
   const token = (isKey ? readBearer(request) : readSessionCookie(deps, request)) ?? "";
+  let begun: string | null = null;
   return {
     caller: isKey ? `key:${caller.key.id}` : `session:${caller.session.id}`,
     holds: () =>
       deps.store.read(async (tx) => {
-        const nowMs = deps.clock.now();
-        const who = isKey ? await findApiKeyByToken(tx, token, nowMs) : await findSession(tx, token, nowMs);
-        return who !== null && (await findEnvironmentById(tx, environmentId)) !== null;
+        const now = await findCallerAgain(tx, { isKey, token, nowMs: deps.clock.now() });
+        const environment = await findEnvironmentById(tx, environmentId);
+        if (now === null || environment === null) return false;
+        const held = [...permissionsOf(now, environment)].join(" ");
+        begun ??= [...permissionsOf(caller, environment)].join(" ");
+        return held === begun;
       }),
   };
 }
 
-/** Refuses an approval whose approver was removed since. */
-export async function requireApprover(tx: Reader, decidedBy: string | null): Promise<void> {
+async function findCallerAgain(
+  tx: Reader,
+  { isKey, token, nowMs }: { isKey: boolean; token: string; nowMs: number },
+): Promise<Caller | null> {
+  if (isKey) {
+    const key = await findApiKeyByToken(tx, token, nowMs);
+    return key === null ? null : { kind: "key", key };
+  }
+  const session = await findSession(tx, token, nowMs);
+  return session === null ? null : { kind: "owner", session };
+}
+
+/** Refuses an approval whose approver may not approve any more. */
+export async function requireApprover(tx: Reader, decidedBy: string | null, place: Place): Promise<void> {
   const email = decidedBy?.replace(/^owner:/, "") ?? "";
-  if ((await findOwnerByEmail(tx, email)) !== null) return;
+  const person = await findOwnerByEmail(tx, email);
+  const memberships = person === null ? [] : await listMemberships(tx, person.id);
+  if (permissionsIn(memberships, place).has("approve")) return;
   throw new Refusal(
     "approval_void",
-    `${email} approved this, but is no longer an owner of this server: request an approval again.`,
+    `${email} approved this, but is no longer an owner of ${place.appId}/${place.name}: request an approval again.`,
   );
 }
 
+/** A person who is signed in to the dashboard. */
 export interface Owner {
   id: string;
   email: string;
   sessionId: string;
+  /** Reports whether the person is a member of the app. */
+  sees(appId: string): boolean;
+  /** Returns the person's permissions in a place. */
+  permissionsIn(place: Place): Permissions;
 }
 
-/** Returns the owner of a session. Refuses a key, and an owner without the permission. Null: every signed-in owner has it. */
-export function requireOwner(caller: Caller, needs: Permission | null): Owner {
+/**
+ * Returns the person of a session. Refuses a key, and a person without the permission: in the app that the path names, or on the server. Null: every
+ * signed-in person has it.
+ */
+export function requireOwner(
+  caller: Caller,
+  needs: Permission | null,
+  { appId }: Readonly<Record<string, string>>,
+): Owner {
   if (caller.kind !== "owner") {
     throw new Refusal(
       "forbidden",
       "Only a signed-in owner can do this, and a key cannot: sign in to the dashboard.",
     );
   }
-  if (needs !== null) admitWith(caller, needs);
   const { session } = caller;
-  return { id: session.ownerId, email: session.ownerEmail, sessionId: session.id };
+  const { memberships } = session;
+  if (appId !== undefined && !isMemberOf(memberships, appId))
+    throw new Refusal("not_found", `There is no app ${appId} on this server.`);
+  if (needs !== null) {
+    const place = appId === undefined ? SERVER_PLACE : { appId, name: EVERY };
+    if (!permissionsOf(caller, place).has(needs)) throw refusePermission(caller, place, needs);
+  }
+  return {
+    id: session.ownerId,
+    email: session.ownerEmail,
+    sessionId: session.id,
+    sees: (id) => isMemberOf(memberships, id),
+    permissionsIn: (place) => permissionsIn(memberships, place),
+  };
 }
 
-/** Admits owners and secret keys of any environment. Refuses with `forbidden` an app key and a caller without the permission. */
-export function admitAnywhere(caller: Caller, needs: Permission): Omit<Admitted, "environment"> {
+/**
+ * Admits secret keys of any environment, and members of the place. Refuses an app key and a caller without the permission. `findPlace` returns the
+ * place of what the path names; null if it does not exist.
+ */
+export async function admitTo(
+  caller: Caller,
+  needs: Permission,
+  findPlace: () => Promise<Place | null>,
+): Promise<Omit<Admitted, "environment">> {
   if (caller.kind === "key") requireSecretKey(caller.key);
-  return admitWith(caller, needs);
+  return admitAt(caller, (await findPlace()) ?? SERVER_PLACE, needs);
 }
 
 function requireSecretKey({ kind }: { kind: string }): void {

@@ -18,6 +18,7 @@ import { answerEmpty, answerJson } from "./answer.ts";
 import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
 import { maxBodyBytes } from "./body-size.ts";
 import type { HttpDeps } from "./deps.ts";
+import { hidePayloads } from "./payload-mask.ts";
 import { type Saves, saveToFiles, targetOf } from "./saved-file.ts";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -90,6 +91,8 @@ type Work<Call, Answer> =
 interface Writing {
   /** The writer, for the store. */
   origin: Origin;
+  /** Absent for a caller without permissions, such as a person of an app. */
+  may?(permission: Permission): boolean;
 }
 
 export type RouteWords<
@@ -110,7 +113,7 @@ export type Who = "environment" | "owner" | "caller" | "open" | "client" | "pers
 /** A route for the server and for lists of routes. */
 export interface Route {
   who: Who;
-  /** The permission that a key or a signed-in owner needs. Null: the route is open, of the client library, or of every owner. */
+  /** The permission that a key or a signed-in person needs. Null: the route is open, of the client library, or of everyone who is signed in. */
   needs: Permission | null;
   method: Method;
   /** The full path, with `:name` segments. */
@@ -202,7 +205,7 @@ export function listRoute<
   });
 }
 
-/** Creates a route for signed-in owners only. `needs` is null for a route of every signed-in owner, about themselves. */
+/** Creates a route for signed-in people only. `needs` is null for a route of everyone who is signed in. */
 export function ownerRoute<
   const Path extends string,
   Answer extends TSchema | null,
@@ -211,7 +214,7 @@ export function ownerRoute<
 >(words: RouteWords<Path, Query, Body, Answer, { owner: Owner }> & { needs: Permission | null }): Route {
   const { needs, path } = words;
   return makeRoute({ who: "owner", needs, path }, words, async (deps, received, headers) => {
-    const owner = requireOwner(await identifyCaller(deps, received, headers), needs);
+    const owner = requireOwner(await identifyCaller(deps, received, headers), needs, received.params);
     return () => ({ owner, origin: "dashboard" });
   });
 }
@@ -271,13 +274,15 @@ export function makeRoute<
     const nowMs = deps.clock.now();
     const params = received.params as Call<Path, Query, Body>["params"];
     const call = { deps, request, source, params, query, body, bytes, nowMs, headers };
-    const work = async () => await doWork(words, { ...call, ...more(nowMs) });
+    const handed = more(nowMs);
+    const work = async () => await doWork(words, { ...call, ...handed });
     const { saves } = words;
-    const value =
+    const done =
       saves === undefined
         ? await work()
         : await saveToFiles(deps.projectFolder, [targetOf(saves, call)], work);
-    if (value instanceof Response) return value;
+    if (done instanceof Response) return done;
+    const value = answer === null || seesPayloads(handed) ? done : hidePayloads(answer, done);
     return withHeaders(headers, (extra) =>
       answer === null || (warnsOnly && !hasWarnings(value))
         ? answerEmpty(extra)
@@ -299,6 +304,10 @@ export function makeRoute<
     warnsOnly,
     serve,
   };
+}
+
+function seesPayloads({ may }: Writing): boolean {
+  return may?.("read_payloads") ?? true;
 }
 
 function hasWarnings(value: unknown): boolean {

@@ -155,7 +155,8 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
         pipelines.bound(request, async () => {
           try {
             requireOneReading(request, params);
-            return await route.serve(deps, { request, params, source: sources.of(request) });
+            // Elysia gives no params for a path without names.
+            return await route.serve(deps, { request, params: params ?? {}, source: sources.of(request) });
           } catch (error) {
             return answerError(deps, request, error);
           }

@@ -210,6 +210,10 @@ export function requireApproval(tx: Reader, id: string): Promise<Approval> {
   return APPROVAL_STATE.require(tx, { id }, NOT_FOUND);
 }
 
+export function findApproval(tx: Reader, id: string): Promise<Approval | null> {
+  return APPROVAL_STATE.get(tx, "WHERE id = $id", { id });
+}
+
 /** Returns the approval with its plan and files. Throws `not_found`. */
 export function requireApprovalWithPlan(tx: Reader, id: string): Promise<ApprovalRow> {
   return APPROVAL.require(tx, { id }, NOT_FOUND);

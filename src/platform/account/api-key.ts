@@ -7,11 +7,13 @@ import { hashToken, newId, newToken } from "../../base/id.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
 import { MAX_PAGE_SIZE, makePage, type Page, type PageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { oneOf, show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
+import { oneOf, show, orNull as shownOrNull, textOrNull, time, timeOrNull } from "../../base/schema.ts";
 import type { Origin, Reader, Writer } from "../../store/port.ts";
 import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
 import type { EnvironmentName } from "./environment.ts";
 import { checkOrigins, type KeyOrigins } from "./key-origin.ts";
+import { listMemberships } from "./membership.ts";
+import { KEY_PERMISSIONS, type Membership, PERMISSION_NAMES, type Permission } from "./permission.ts";
 
 export const API_KEY_KINDS = ["secret", "app"] as const;
 export type ApiKeyKind = (typeof API_KEY_KINDS)[number];
@@ -36,6 +38,8 @@ const API_KEY = defineTable({
     ownerId: orNull(text()),
     /** The time when the key expires; null: never. */
     expiresAt: orNull(integer()),
+    /** The permissions of the key; null: what every secret key may do. */
+    scopes: orNull(json<Permission[]>()),
   },
 });
 
@@ -50,6 +54,7 @@ const SHOWN_KEY = API_KEY.pick(
   "lastUsedAt",
   "revokedAt",
   "expiresAt",
+  "scopes",
 );
 /** `owner`: the email address of the owner whose login made the key. */
 export type ApiKey = RowOf<typeof SHOWN_KEY> & { owner: string | null };
@@ -66,12 +71,16 @@ const PRESENTED_KEY = API_KEY.pick(
   "lastUsedAt",
   "expiresAt",
   "environmentId",
+  "ownerId",
+  "scopes",
 );
 /** A live key that a caller presented, with the one environment it is bound to. */
 export interface PresentedKey extends RowOf<typeof PRESENTED_KEY> {
   environmentName: EnvironmentName;
   appId: string;
   owner: string | null;
+  /** The present memberships of the person whose login made the key; null for a key of the environment itself. */
+  memberships: Membership[] | null;
 }
 
 const KEY_ORIGINS = API_KEY.pick("kind", "origins");
@@ -87,6 +96,7 @@ export const keyView = Type.Object({
   revokedAt: timeOrNull,
   owner: textOrNull,
   expiresAt: timeOrNull,
+  scopes: shownOrNull(Type.Array(oneOf(PERMISSION_NAMES))),
 });
 export type KeyView = Static<typeof keyView>;
 
@@ -127,6 +137,8 @@ export async function mintApiKey(
     letters?: string;
     /** The owner whose login makes the key, and its expiry. */
     login?: { owner: { id: string; email: string }; expiresAt: number };
+    /** The permissions of the key. Absent or null: what every secret key may do. */
+    scopes?: readonly Permission[] | null | undefined;
     nowMs: number;
   },
 ): Promise<{ key: ApiKey; token: string }> {
@@ -144,6 +156,7 @@ export async function mintApiKey(
     revokedAt: null,
     owner: login?.owner.email ?? null,
     expiresAt: login?.expiresAt ?? null,
+    scopes: readScopes(kind, input.scopes ?? null),
   };
   const { owner, ...row } = key;
   const ownerId = login?.owner.id ?? null;
@@ -166,7 +179,9 @@ export async function findApiKeyByToken(
     hashToken(token),
     nowMs,
   );
-  return row === null ? null : PRESENTED_KEY.read(row);
+  if (row === null) return null;
+  const key = PRESENTED_KEY.read(row);
+  return { ...key, memberships: key.ownerId === null ? null : await listMemberships(tx, key.ownerId) };
 }
 
 /** Finds why a key of `relay login` stopped working, for the error message. Returns null for any other token. */
@@ -236,6 +251,20 @@ export async function revokeApiKey(
     );
   await API_KEY.change(tx, { id: keyId }, { revokedAt: nowMs });
   return SHOWN_KEY.read(found);
+}
+
+/** Returns the permissions in the order of the table. Throws `invalid_input`. */
+function readScopes(kind: ApiKeyKind, scopes: readonly Permission[] | null): Permission[] | null {
+  if (scopes === null) return null;
+  if (kind === "app")
+    throw new Refusal(
+      "invalid_input",
+      "scopes is not allowed for an app key, which works only on the client routes: leave it out.",
+    );
+  const never = scopes.find((name) => !KEY_PERMISSIONS.has(name));
+  if (never !== undefined)
+    throw new Refusal("invalid_input", `scopes has ${never}, which no key can have: leave it out.`);
+  return PERMISSION_NAMES.filter((name) => scopes.includes(name));
 }
 
 function readName(name: string): string {

@@ -7,6 +7,7 @@ import { pageByName } from "../../store/index-scan.ts";
 import { type Reader, UniqueViolation, type Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
 import { type Environment, type EnvironmentName, ensureEnvironment } from "./environment.ts";
+import { EVERY } from "./permission.ts";
 
 const APP = defineTable({
   name: "app",
@@ -95,9 +96,11 @@ export function listApps(tx: Reader): Promise<App[]> {
   return APP.all(tx, "WHERE deleted_at IS NULL ORDER BY created_at, id");
 }
 
-/** Lists one page of apps, newest first. */
-export async function pageApps(tx: Reader, request: PageRequest): Promise<Page<AppView>> {
-  return await pageByName(tx, APP, "id", null, request, viewApp, "deleted_at IS NULL");
+/** Lists one page of the apps of a member, newest first. */
+export async function pageApps(tx: Reader, request: PageRequest, ownerId: string): Promise<Page<AppView>> {
+  const which = `deleted_at IS NULL AND EXISTS (
+    SELECT 1 FROM membership WHERE owner_id = $ownerId AND (app_id = '${EVERY}' OR app_id = app.id))`;
+  return await pageByName(tx, APP, "id", null, request, viewApp, which, { ownerId });
 }
 
 async function chooseId(tx: Reader, explicit: string | undefined, name: string): Promise<string> {

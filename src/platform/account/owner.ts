@@ -1,5 +1,5 @@
 /**
- * Owners, who sign in to the dashboard, and their passwords. Passwords are hashed (argon2id) outside of transactions, and only the hash
+ * The people who sign in to the dashboard, and their passwords. Their memberships say what they may do. Passwords are hashed (argon2id) outside of transactions, and only the hash
  * reaches the functions that write.
  */
 
@@ -10,6 +10,15 @@ import { Refusal } from "../../base/refusal.ts";
 import { show, time, timeOrNull } from "../../base/schema.ts";
 import { type Reader, UniqueViolation, type Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
+import {
+  FULL_OWNER,
+  listAllMemberships,
+  membershipView,
+  requireOtherOwner,
+  setMemberships,
+  viewMembership,
+} from "./membership.ts";
+import type { Membership } from "./permission.ts";
 
 const OWNER = defineTable({
   name: "owner",
@@ -123,12 +132,17 @@ const DECOY_HASH =
   "$argon2id$v=19$m=19456,t=2,p=1$kvlxR4zJbYN3NgBEwNBqAZc2eSHcjOu5VInpe5PVAIQ$hLY1ETGzrmogyuzMJ71fbt8lwzz+H3xRGhFfMHaxF1o";
 
 /**
- * Creates an owner and deletes every set-up link, because a set-up link must not outlive the first owner. Throws `invalid_input` (not an
- * address) or `name_taken` (the address has an owner).
+ * Creates a person who signs in, by default as an owner of everything. Deletes every set-up link, because a set-up link must not outlive the first
+ * owner. Throws `invalid_input` (not an address, an unknown place) or `name_taken` (the address is a member's).
  */
 export async function createOwner(
   tx: Writer,
-  input: { email: string; passwordHash: string | null; nowMs: number },
+  input: {
+    email: string;
+    passwordHash: string | null;
+    memberships?: readonly Membership[];
+    nowMs: number;
+  },
 ): Promise<Owner> {
   const owner: Owner = {
     id: newId("own", input.nowMs),
@@ -141,9 +155,10 @@ export async function createOwner(
     if (!(error instanceof UniqueViolation)) throw error;
     throw new Refusal(
       "name_taken",
-      "An owner with this email address exists: sign in, or reset the password.",
+      "A member with this email address exists: sign in, or reset the password.",
     );
   }
+  await setMemberships(tx, owner.id, input.memberships ?? FULL_OWNER, input.nowMs);
   await tx.run("DELETE FROM signin_link WHERE kind = 'setup'");
   return owner;
 }
@@ -186,6 +201,7 @@ export const ownerView = Type.Object({
   sessions: Type.Integer(),
   /** The time when one of the sessions was last used, rounded to ten minutes; null: there is no session. */
   seenAt: timeOrNull,
+  memberships: Type.Array(membershipView),
 });
 export type OwnerView = Static<typeof ownerView>;
 
@@ -198,19 +214,21 @@ export async function listOwnerViews(tx: Reader, nowMs: number): Promise<OwnerVi
      GROUP BY owner.id ORDER BY owner.created_at, owner.id`,
     nowMs,
   );
-  return rows.map((row) => show(ownerView, { ...row, hasPassword: row.hasPassword === 1 }));
+  const all = await listAllMemberships(tx);
+  return rows.map((row) =>
+    show(ownerView, {
+      ...row,
+      hasPassword: row.hasPassword === 1,
+      memberships: (all.get(row.id) ?? []).map(viewMembership),
+    }),
+  );
 }
 
-/** Removes an owner with their sessions, one-time links, logins and login keys. Throws `not_found`, and `in_use` for the last owner. */
+/** Removes a member with their sessions, one-time links, logins and login keys. Throws `not_found`, and `in_use` for the last owner. */
 export async function removeOwner(tx: Writer, id: string): Promise<Owner> {
   const owner = await findOwnerById(tx, id);
-  if (owner === null) throw new Refusal("not_found", "There is no such owner: they were removed already.");
-  if ((await listOwners(tx)).length === 1) {
-    throw new Refusal(
-      "in_use",
-      `${owner.email} is the last owner, and no other person could sign in: create another owner first.`,
-    );
-  }
+  if (owner === null) throw new Refusal("not_found", "There is no such member: they were removed already.");
+  await requireOtherOwner(tx, id);
   await OWNER.delete(tx, { id });
   return owner;
 }

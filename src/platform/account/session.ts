@@ -11,6 +11,8 @@ import { show, textOrNull, time } from "../../base/schema.ts";
 import { cutToLine } from "../../base/text.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { bytes, defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
+import { listMemberships } from "./membership.ts";
+import type { Membership } from "./permission.ts";
 
 /** A session ends this long after it was last used. */
 export const SESSION_LIFE_MS = 30 * DAY_MS;
@@ -42,7 +44,7 @@ const SESSION = defineTable({
 });
 
 const FOUND_SESSION = SESSION.pick("id", "ownerId", "createdAt", "expiresAt", "seenAt");
-export type Session = RowOf<typeof FOUND_SESSION> & { ownerEmail: string };
+export type Session = RowOf<typeof FOUND_SESSION> & { ownerEmail: string; memberships: Membership[] };
 
 const LISTED_SESSION = SESSION.pick("id", "createdAt", "expiresAt", "seenAt", "source", "agent");
 
@@ -136,12 +138,13 @@ export async function endSessions(tx: Writer, ownerId: string, exceptId: string 
   return await tx.run(sql, ownerId, exceptId);
 }
 
-/** Finds the live session of a cookie's token. */
+/** Finds the live session of a cookie's token, with the present memberships of its person. */
 export async function findSession(tx: Reader, token: string, nowMs: number): Promise<Session | null> {
   if (token.length !== SESSION_TOKEN_CHARS) return null;
   const sql = `SELECT ${FOUND_SESSION.columnsOf("session")}, owner.email AS ownerEmail
     FROM session JOIN owner ON owner.id = owner_id WHERE token_hash = ?1 AND expires_at > ?2`;
-  return await tx.get<Session>(sql, hashToken(token), nowMs);
+  const found = await tx.get<Session>(sql, hashToken(token), nowMs);
+  return found === null ? null : { ...found, memberships: await listMemberships(tx, found.ownerId) };
 }
 
 /** Reports whether `extendSession` is due. */

@@ -8,7 +8,15 @@ import { MAIL_FAILURES, type MailFailureCode } from "../../base/code/mail-code.t
 import { newId } from "../../base/id.ts";
 import { DAY_MS, HOUR_MS, type RaisableLimits } from "../../base/limit.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
-import { orNull as nullOr, oneOf, show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
+import {
+  orNull as nullOr,
+  oneOf,
+  payloadText,
+  show,
+  textOrNull,
+  time,
+  timeOrNull,
+} from "../../base/schema.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../../store/table.ts";
@@ -53,8 +61,8 @@ export const emailView = Type.Object({
   to: Type.String(),
   from: Type.String(),
   kind: oneOf(EMAIL_KINDS),
-  subject: Type.String(),
-  text: Type.String(),
+  subject: payloadText,
+  text: payloadText,
   state: oneOf(EMAIL_STATES),
   message: textOrNull,
   reason: nullOr(oneOf(Object.keys(MAIL_FAILURES) as MailFailureCode[])),

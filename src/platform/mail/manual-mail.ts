@@ -8,7 +8,7 @@ import type { RaisableLimits } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import type { Origin, Reader, Store, Writer } from "../../store/port.ts";
 import { findEnvironmentById } from "../account/environment.ts";
-import { listOwners } from "../account/owner.ts";
+import { listAddresses } from "../account/membership.ts";
 import { writeAudit } from "../audit/audit.ts";
 import { clearUndeliveredAlerts } from "../audit/undelivered-alerts.ts";
 import { clearUndeliveredCodes } from "../audit/undelivered-codes.ts";
@@ -114,7 +114,7 @@ export async function sendTestMail(
 ): Promise<EmailView> {
   const mail = await store.write(origin, async (tx): Promise<OutgoingMail> => {
     const nowMs = clock.now();
-    const recipient = await requireOwnerAddress(tx, to, local);
+    const recipient = await requireOwnerAddress(tx, environmentId, to, local);
     const from = await requireSender(tx, environmentId, "account", local);
     const broken = await findExceededCap(tx, { appId, personId: "", kind: "account", nowMs }, limits);
     if (broken !== null) throw new Refusal("mail_not_possible", broken);
@@ -180,8 +180,15 @@ async function requireSender(
   );
 }
 
-async function requireOwnerAddress(tx: Reader, to: string | undefined, local: boolean): Promise<string> {
-  const owners = (await listOwners(tx)).map(({ email }) => email);
+/** Returns the address of a member who may change the settings of the environment; without `to`, the first one's. */
+async function requireOwnerAddress(
+  tx: Reader,
+  environmentId: number,
+  to: string | undefined,
+  local: boolean,
+): Promise<string> {
+  const environment = await findEnvironmentById(tx, environmentId);
+  const owners = environment === null ? [] : await listAddresses(tx, "edit_settings", environment);
   const wanted = to?.trim().toLowerCase();
   const found = wanted === undefined ? owners[0] : owners.find((email) => email.toLowerCase() === wanted);
   if (found !== undefined) return found;

@@ -6,7 +6,7 @@ import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import type { ProblemCode } from "../../base/code/problem-code.ts";
 import { HOUR_MS } from "../../base/limit.ts";
-import { textOrNull, time, timeOrNull } from "../../base/schema.ts";
+import { payloadText, orNull as shownOrNull, textOrNull, time, timeOrNull } from "../../base/schema.ts";
 import type { Reader } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
 import type { Sender } from "../senders/sender.ts";
@@ -63,7 +63,7 @@ export const rejectedView = Type.Object({
   items: Type.Array(
     Type.Object({
       eventId: Type.String(),
-      eventType: textOrNull,
+      eventType: shownOrNull(payloadText),
       firstAt: time,
       lastAt: time,
       arrivedAt: timeOrNull,

@@ -7,7 +7,7 @@ import { newId } from "../../base/id.ts";
 import { writeJson } from "../../base/json.ts";
 import { MAX_CASES_BYTES, MAX_RELAY_CASES } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { json as anyJson, oneOf, orNull, show, textOrNull, time } from "../../base/schema.ts";
+import { oneOf, orNull, payloadJson, payloadText, show, textOrNull, time } from "../../base/schema.ts";
 import { utf8Bytes } from "../../base/text.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -21,7 +21,7 @@ export const caseResult = Type.Object({
   actions: Type.Array(
     Type.Object({
       type: Type.String(),
-      rendered: anyJson,
+      rendered: payloadJson,
       code: textOrNull,
     }),
   ),
@@ -48,7 +48,7 @@ export type RelayCase = RowOf<typeof RELAY_CASE>;
 
 export const caseView = Type.Object({
   name: Type.String(),
-  body: Type.String(),
+  body: payloadText,
   contentType: Type.String(),
   expected: caseResult,
   updatedAt: time,

@@ -7,7 +7,7 @@ import { toIso } from "../../base/clock.ts";
 import { newId } from "../../base/id.ts";
 import { isJsonObject, type Json, type JsonObject, measureJson, parseJson } from "../../base/json.ts";
 import { type Problem, Refusal } from "../../base/refusal.ts";
-import { orNull as nullOr, show, time } from "../../base/schema.ts";
+import { orNull as nullOr, payloadJson, show, time } from "../../base/schema.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import {
   defineTable,
@@ -80,7 +80,7 @@ export type NewRecord = NewRowOf<typeof RECORD>;
 const recordView = Type.Object({
   id: Type.String(),
   collection: Type.String(),
-  data: Type.Unsafe<JsonObject>(Type.Unknown()),
+  data: Type.Unsafe<JsonObject>(payloadJson),
   owner: nullOr(Type.String()),
   recipient: nullOr(Type.String()),
   createdAt: time,

@@ -11,10 +11,11 @@ import {
   revokeApiKey,
 } from "../../../platform/account/api-key.ts";
 import { listOriginWarnings } from "../../../platform/account/key-origin.ts";
+import { KEY_PERMISSIONS, PERMISSIONS, type Permission } from "../../../platform/account/permission.ts";
 import { writeAudit } from "../../../platform/audit/audit.ts";
 import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
-import type { Command } from "../command.ts";
+import { type Command, UsageError } from "../command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "../data-directory.ts";
 import { DATA } from "../service-option.ts";
 import { wholeId } from "../terminal/id-suffix.ts";
@@ -35,6 +36,13 @@ export const keysCreate: Command = {
       help: "secret for servers, app for browsers",
       of: ["secret", "app"],
     },
+    {
+      name: "scope",
+      value: "<permission>",
+      list: true,
+      otherwise: "all that a key can have",
+      help: "the permissions of a secret key",
+    },
     { name: "origin", value: "<https://host>", list: true, help: "the web origins where an app key works" },
     JSON_OUTPUT,
     ...DATA,
@@ -45,16 +53,23 @@ export const keysCreate: Command = {
     const kind = input.choice("kind", ["secret", "app"]) ?? "secret";
     const name = input.text("name") ?? "command line";
     const origins = input.list("origin");
+    const scopes = readScopes(input.list("scope"));
     const made = await withEnvironment(input, world, (store, environment) =>
       store.write("dashboard", async (tx) => {
-        const { key, token } = await mintApiKey(tx, { environment, kind, name, origins, nowMs });
+        const { key, token } = await mintApiKey(tx, { environment, kind, name, origins, scopes, nowMs });
         await writeAudit(tx, {
           environmentId: environment.id,
           nowMs,
           by: formatActor(COMMAND_LINE),
           action: "key.created",
           target: `key:${key.id}`,
-          after: { kind, name: key.name, hint: key.hint, origins: key.origins },
+          after: {
+            kind,
+            name: key.name,
+            hint: key.hint,
+            origins: key.origins,
+            ...(scopes === null ? {} : { scopes }),
+          },
         });
         return { key, token, app: environment.appId, environment: environment.name };
       }),
@@ -71,6 +86,15 @@ export const keysCreate: Command = {
     );
   },
 };
+
+function readScopes(given: readonly string[]): Permission[] | null {
+  const unknown = given.find((name) => !Object.hasOwn(PERMISSIONS, name));
+  if (unknown !== undefined)
+    throw new UsageError(
+      `--scope ${unknown} is no permission: write one of ${[...KEY_PERMISSIONS].join(", ")}.`,
+    );
+  return given.length === 0 ? null : (given as Permission[]);
+}
 
 export const keysList: Command = {
   words: ["keys", "list"],
@@ -91,6 +115,7 @@ export const keysList: Command = {
         { heading: "KIND", value: (key) => key.kind },
         { heading: "KEY", value: (key) => key.hint },
         { heading: "NAME", value: (key) => key.name, raw: true },
+        { heading: "SCOPES", value: (key) => key.scopes?.join(",") ?? "" },
         { heading: "OWNER", value: (key) => key.owner ?? "", raw: true },
         { heading: "LAST USED", value: (key) => key.lastUsedAt ?? "never" },
         { heading: "ENDS", value: (key) => key.expiresAt ?? "" },

@@ -1,4 +1,4 @@
-/** Owners of the server: a list, invitations by one-time link, and removal. */
+/** Members of the server: a list, invitations by one-time link, roles and removal. */
 import { useState } from "preact/hooks";
 import type { OwnerView } from "../../src/platform/account/owner.ts";
 import { session } from "../account/session.ts";
@@ -13,8 +13,8 @@ import { SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
 import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
-import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
+import { formatMembership, NEW_ROLE, RoleFields, type ShownMembership, toInput } from "./role-fields.ts";
 
 const PATH = "/api/owners";
 
@@ -23,45 +23,57 @@ interface Link {
   expiresAt: string;
 }
 
-export function OwnerList(): View {
+export function MemberList(): View {
   const { data, error, reload } = useLoad<{ owners: OwnerView[] }>(PATH, 60_000);
   const known = useCell(session);
   const [isInviting, setInviting] = useState(false);
+  const [changing, setChanging] = useState<OwnerView | null>(null);
   const [removing, setRemoving] = useState<OwnerView | null>(null);
   const [link, setLink] = useState<{ email: string; link: Link } | null>(null);
   const { send, isSending, error: refused } = useSend();
   if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
   if (known?.mode === "local")
-    return html`<p class="tab-lead">Local development has one owner, <b>${known.owner?.email}</b>, and no passwords. The person with the link from <code>relay dev</code> is the owner. On a server, you can invite owners here.</p>`;
+    return html`<p class="tab-lead">Local development has one owner, <b>${known.owner?.email}</b>, and no passwords. The person with the link from <code>relay dev</code> is the owner. On a server, you can invite members here.</p>`;
   const relink = async (owner: OwnerView): Promise<void> => {
     const sent = await send<{ link: Link }>({ method: "POST", path: `${PATH}/${owner.id}/link` });
     if (sent !== null) setLink({ email: owner.email, link: sent.answer.link });
   };
   const you = known?.owner?.email;
-  return html`<p class="tab-lead">Owners sign in to this dashboard. Each owner can see and change every app of this server.</p>
-    <div class="tab-actions"><button type="button" class="primary" onClick=${() => setInviting(true)}><${Icon} name="plus" size=${14} />Invite an owner</button></div>
+  return html`<p class="tab-lead">Members sign in to this dashboard. A role says what a member may do, in an app and an environment.</p>
+    <div class="tab-actions"><button type="button" class="primary" onClick=${() => setInviting(true)}><${Icon} name="plus" size=${14} />Invite a member</button></div>
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
-    <${Table} label="Owners" columns=${columnsOf({ you, isSending, onLink: (owner) => void relink(owner), onRemove: setRemoving })} items=${data.owners} />
+    <${Table} label="Members" columns=${columnsOf({ you, isSending, onChange: setChanging, onLink: (owner) => void relink(owner), onRemove: setRemoving })} items=${data.owners} />
     ${isInviting && html`<${Invite} onClose=${() => setInviting(false)} />`}
     ${link !== null && html`<${Dialog} title="A new link for ${link.email}" onClose=${() => setLink(null)} mustAnswer><${ShownLink} link=${link.link} onClose=${() => setLink(null)} /><//>`}
+    ${changing !== null && html`<${Change} owner=${changing} onClose=${() => setChanging(null)} />`}
     ${removing !== null && html`<${Remove} owner=${removing} onClose=${() => setRemoving(null)} />`}`;
 }
 
 interface Acts {
   you: string | undefined;
   isSending: boolean;
+  onChange: (owner: OwnerView) => void;
   onLink: (owner: OwnerView) => void;
   onRemove: (owner: OwnerView) => void;
 }
 
-function columnsOf({ you, isSending, onLink, onRemove }: Acts): Column<OwnerView>[] {
+function columnsOf({ you, isSending, onChange, onLink, onRemove }: Acts): Column<OwnerView>[] {
   return [
     {
       name: "owner",
-      title: "Owner",
+      title: "Member",
       priority: 1,
       cell: ({ email }) =>
         html`<span class="clip"><b><${SafeText} text=${email} limit=${80} /></b>${email === you && html` <span class="chip">you</span>`}</span>`,
+    },
+    {
+      name: "roles",
+      title: "Roles",
+      priority: 2,
+      cell: ({ memberships }) =>
+        memberships.length === 0
+          ? html`<span class="quiet">none</span>`
+          : html`<span class="clip"><${SafeText} text=${memberships.map(formatMembership).join("; ")} limit=${160} /></span>`,
     },
     {
       name: "seen",
@@ -80,14 +92,13 @@ function columnsOf({ you, isSending, onLink, onRemove }: Acts): Column<OwnerView
       size: "short",
       cell: ({ sessions }) => String(sessions),
     },
-    timeColumn("made", "Since", 3, ({ createdAt }) => createdAt),
     {
       name: "acts",
       title: "",
       priority: 1,
-      size: "name",
       cell: (owner) => html`<span class="row-acts">
         ${!owner.hasPassword && owner.email !== you && html`<button type="button" disabled=${isSending} aria-label="New link for ${owner.email}" onClick=${() => onLink(owner)}>New link</button>`}
+        <button type="button" aria-label="Change roles of ${owner.email}" onClick=${() => onChange(owner)}>Roles…</button>
         ${owner.email !== you && html`<button type="button" class="quiet-danger" aria-label="Remove… ${owner.email}" onClick=${() => onRemove(owner)}>Remove…</button>`}</span>`,
     },
   ];
@@ -95,7 +106,7 @@ function columnsOf({ you, isSending, onLink, onRemove }: Acts): Column<OwnerView
 
 function ShownLink({ link, onClose }: { link: Link; onClose: () => void }): View {
   const hint =
-    "Give this link only to the new owner. The owner sets a password with it. The link works once.";
+    "Give this link only to the new member. The member sets a password with it. The link works once.";
   return html`<${SecretOnce} secrets=${[{ label: "Link", hint, value: link.url }]} />
     <p class="quiet">It expires <${Ago} at=${link.expiresAt} />.</p>
     <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I copied the link</button></div>`;
@@ -104,22 +115,45 @@ function ShownLink({ link, onClose }: { link: Link; onClose: () => void }): View
 function Invite({ onClose }: { onClose: () => void }): View {
   const { send, isSending, error } = useSend();
   const [made, setMade] = useState<Link | null>(null);
+  const [roles, setRoles] = useState<readonly ShownMembership[]>([NEW_ROLE]);
   const invite = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const email = String(new FormData(event.target as HTMLFormElement).get("email") ?? "");
-    const wanted = { method: "POST", path: PATH, body: { email }, changes: [PATH] } as const;
+    const body = { email, memberships: roles.map(toInput) };
+    const wanted = { method: "POST", path: PATH, body, changes: [PATH] } as const;
     const sent = await send<{ link: Link }>(wanted);
     if (sent !== null) setMade(sent.answer.link);
   };
   if (made !== null)
-    return html`<${Dialog} title="The new owner’s link" onClose=${onClose} mustAnswer><${ShownLink} link=${made} onClose=${onClose} /><//>`;
+    return html`<${Dialog} title="The new member’s link" onClose=${onClose} mustAnswer><${ShownLink} link=${made} onClose=${onClose} /><//>`;
   // The dialog cannot be closed while the link is being made, because the link is shown only once.
-  return html`<${Dialog} title="Invite an owner" onClose=${onClose} mustAnswer=${isSending}><form class="stack" onSubmit=${invite}>
+  return html`<${Dialog} title="Invite a member" onClose=${onClose} mustAnswer=${isSending}><form class="stack" onSubmit=${invite}>
     <label class="field"><span>E-mail address</span><input name="email" type="email" required autofocus autocomplete="off" />
-      <small>The owner signs in with this address. Relay sends no mail: you get a link to give to the owner.</small></label>
+      <small>The member signs in with this address. Relay sends no mail: you get a link to give to the member.</small></label>
+    <${RoleFields} roles=${roles} onChange=${setRoles} />
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${isSending}>${isSending ? "Creating link…" : "Create link"}</button></div>
+  </form><//>`;
+}
+
+function Change({ owner, onClose }: { owner: OwnerView; onClose: () => void }): View {
+  const { send, isSending, error } = useSend();
+  const [roles, setRoles] = useState<readonly ShownMembership[]>(
+    owner.memberships.length === 0 ? [NEW_ROLE] : owner.memberships,
+  );
+  const save = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const path = `${PATH}/${owner.id}`;
+    const body = { memberships: roles.map(toInput) };
+    const done = `The roles of ${owner.email} are saved.`;
+    if ((await send({ method: "PUT", path, body, changes: [PATH], done })) !== null) onClose();
+  };
+  return html`<${Dialog} title="Roles of ${owner.email}" onClose=${onClose}><form class="stack" onSubmit=${save}>
+    <${RoleFields} roles=${roles} onChange=${setRoles} />
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
+      <button class="primary" disabled=${isSending}>${isSending ? "Saving…" : "Save roles"}</button></div>
   </form><//>`;
 }
 
@@ -127,13 +161,13 @@ function Remove({ owner, onClose }: { owner: OwnerView; onClose: () => void }): 
   const { send, isSending, error } = useSend();
   const remove = async (): Promise<void> => {
     const path = `${PATH}/${owner.id}`;
-    const done = `${owner.email} is not an owner any more.`;
+    const done = `${owner.email} is not a member any more.`;
     if ((await send({ method: "DELETE", path, changes: [PATH], done })) !== null) onClose();
   };
   return html`<${Dialog} title="Remove ${owner.email}?" onClose=${onClose}>
     <p>Their sessions and login keys end at once. Their changes stay in the audit log. Keys that they created under Settings › Keys still work.</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
-      <button type="button" class="danger" disabled=${isSending} onClick=${() => void remove()}>${isSending ? "Removing…" : "Remove owner"}</button></div>
+      <button type="button" class="danger" disabled=${isSending} onClick=${() => void remove()}>${isSending ? "Removing…" : "Remove member"}</button></div>
   <//>`;
 }

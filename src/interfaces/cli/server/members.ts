@@ -1,0 +1,189 @@
+/** Manages the members of a server and their roles (`relay members …`). A member sets their password through a one-time link. */
+
+import { toIso } from "../../../base/clock.ts";
+import { writeJson } from "../../../base/json.ts";
+import { COMMAND_LINE, formatActor } from "../../../platform/account/api-key.ts";
+import {
+  listMemberships,
+  readMemberships,
+  setMemberships,
+  viewMembership,
+} from "../../../platform/account/membership.ts";
+import {
+  createOwner,
+  findOwnerByEmail,
+  listOwnerViews,
+  type OwnerView,
+  removeOwner,
+} from "../../../platform/account/owner.ts";
+import {
+  EVERY,
+  type Membership,
+  ROLE_NAMES,
+  ROLES,
+  type Role,
+} from "../../../platform/account/permission.ts";
+import { createSigninLink, INVITE_LIFE_MS, signinLinkUrl } from "../../../platform/account/session.ts";
+import { SERVER_SCOPE, writeAudit } from "../../../platform/audit/audit.ts";
+import type { Writer } from "../../../store/port.ts";
+import { type Command, CommandFailure, type Input, type Option, UsageError } from "../command.ts";
+import { JSON_OUTPUT, readRunningUrl, withStore } from "../data-directory.ts";
+import type { World } from "../io.ts";
+import { BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "../service-option.ts";
+import { sayList } from "../terminal/terminal.ts";
+
+const EMAIL = { name: "email", help: "the member's address" } as const;
+
+const ROLE: Option = {
+  name: "role",
+  value: "<role[:app[/environment]]>",
+  list: true,
+  help: `${ROLE_NAMES.join(", ")}; without a place, in every app`,
+};
+const PAYLOADS: Option = { name: "payloads", help: "the member also sees the values of payloads" };
+
+/** Reads `support:shop/production` as a role in a place. */
+function readRoles(input: Input): Membership[] {
+  const given = input.list("role");
+  if (given.length === 0)
+    throw new UsageError(
+      `--role is missing: write --role and one of ${ROLE_NAMES.join(", ")}, with :app or :app/environment for a place.`,
+    );
+  const payloads = input.on("payloads");
+  return readMemberships(
+    given.map((text) => {
+      const [role = "", place = ""] = text.split(":");
+      const [app, environment] = place.split("/");
+      if (!Object.hasOwn(ROLES, role))
+        throw new UsageError(`--role ${text} has no known role: write one of ${ROLE_NAMES.join(", ")}.`);
+      return {
+        role: role as Role,
+        payloads,
+        ...(app === undefined || app === "" ? {} : { app }),
+        ...(environment === undefined ? {} : { environment }),
+      };
+    }),
+  );
+}
+
+/** Formats a role as `--role` takes it. */
+function formatRole({ app, environment, role, payloads }: OwnerView["memberships"][number]): string {
+  const place = environment === EVERY ? app : `${app}/${environment}`;
+  return `${role}${app === EVERY && environment === EVERY ? "" : `:${place}`}${payloads && role !== "owner" ? " with payloads" : ""}`;
+}
+
+async function requireMember(tx: Writer, email: string) {
+  const found = await findOwnerByEmail(tx, email);
+  if (found !== null) return found;
+  throw new CommandFailure("not_found", `There is no member ${email}: relay members list shows them.`);
+}
+
+/** The row of the audit, without what changed. */
+function auditRow(world: World, email: string) {
+  const by = formatActor(COMMAND_LINE);
+  return { environmentId: SERVER_SCOPE, nowMs: world.clock.now(), by, target: `owner:${email}` };
+}
+
+export const membersList: Command = {
+  words: ["members", "list"],
+  summary: "list the members of the server with their roles",
+  options: [JSON_OUTPUT, ...DATA],
+  examples: ["relay members list"],
+  async run(input, world) {
+    const nowMs = world.clock.now();
+    const members = await withStore(input, world, (store) => store.read((tx) => listOwnerViews(tx, nowMs)));
+    await sayList(input, world, members, {
+      columns: [
+        { heading: "EMAIL", value: (one) => one.email, raw: true },
+        { heading: "ROLES", value: (one) => one.memberships.map(formatRole).join(", ") || "none" },
+        { heading: "LAST SEEN", value: (one) => one.seenAt ?? "" },
+        { heading: "PASSWORD", value: (one) => (one.hasPassword ? "set" : "not set yet") },
+      ],
+      none: "There is no member: relay admin create creates the first owner.",
+    });
+  },
+};
+
+export const membersInvite: Command = {
+  words: ["members", "invite"],
+  summary: "create a member with a role and a one-time link",
+  details:
+    "The command prints a link where the member sets a password. The link works once, for a day. Give --role several times for several places.",
+  arguments: [EMAIL],
+  options: [ROLE, PAYLOADS, BASE_URL, JSON_OUTPUT, ...DATA],
+  examples: ["relay members invite kim@example.com --role support:shop/production"],
+  async run(input, world) {
+    const nowMs = world.clock.now();
+    const memberships = readRoles(input);
+    const { email, made } = await withStore(input, world, (store) =>
+      store.write("dashboard", async (tx) => {
+        const member = await createOwner(tx, {
+          email: input.first(),
+          passwordHash: null,
+          memberships,
+          nowMs,
+        });
+        const after = { memberships: memberships.map(viewMembership) };
+        await writeAudit(tx, { ...auditRow(world, member.email), action: "owner.created", after });
+        const link = { kind: "reset", ownerId: member.id, nowMs, lifeMs: INVITE_LIFE_MS } as const;
+        return { email: member.email, made: await createSigninLink(tx, link) };
+      }),
+    );
+    const baseUrl =
+      readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world)) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
+    const link = signinLinkUrl(baseUrl, "reset", made.token);
+    const expiresAt = toIso(made.expiresAt);
+    if (input.on("json")) return world.say(writeJson({ email, link, expiresAt }, 2));
+    world.say(link);
+    world.tell(`${email} sets a password with this link. It works once, until ${expiresAt}.`);
+  },
+};
+
+export const membersChange: Command = {
+  words: ["members", "change"],
+  summary: "replace the roles of a member",
+  details:
+    "The roles that the command names replace all roles of the member, from the member's next request on. The last owner of everything stays one.",
+  arguments: [EMAIL],
+  options: [ROLE, PAYLOADS, ...DATA],
+  examples: ["relay members change kim@example.com --role developer:shop --role viewer:blog"],
+  async run(input, world) {
+    const memberships = readRoles(input);
+    const member = await withStore(input, world, (store) =>
+      store.write("dashboard", async (tx) => {
+        const found = await requireMember(tx, input.first());
+        const before = { memberships: (await listMemberships(tx, found.id)).map(viewMembership) };
+        await setMemberships(tx, found.id, memberships, world.clock.now());
+        const after = { memberships: memberships.map(viewMembership) };
+        await writeAudit(tx, {
+          ...auditRow(world, found.email),
+          action: "owner.roles_changed",
+          before,
+          after,
+        });
+        return found;
+      }),
+    );
+    const roles = memberships.map((one) => formatRole(viewMembership(one))).join(", ");
+    world.tell(`${member.email} is now: ${roles}.`);
+  },
+};
+
+export const membersRemove: Command = {
+  words: ["members", "remove"],
+  summary: "remove a member",
+  details: "The command also ends the member's sessions and keys of relay login.",
+  arguments: [EMAIL],
+  options: DATA,
+  examples: ["relay members remove kim@example.com"],
+  async run(input, world) {
+    const { email } = await withStore(input, world, (store) =>
+      store.write("dashboard", async (tx) => {
+        const removed = await removeOwner(tx, (await requireMember(tx, input.first())).id);
+        await writeAudit(tx, { ...auditRow(world, removed.email), action: "owner.removed" });
+        return removed;
+      }),
+    );
+    world.tell(`${email} is not a member any more.`);
+  },
+};
