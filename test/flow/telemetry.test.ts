@@ -296,7 +296,7 @@ describe("a collector that", () => {
 
   test("asks to wait gets nothing before", async () => {
     const one = await start();
-    collector.answer({ status: 429, headers: { "retry-after": "20" } }, { status: 200 });
+    collector.answer({ status: 429, headers: { "retry-after": "120" } }, { status: 200 });
     await save(one, [callSink()]);
     await send(one, "order_1");
     await sink.waitFor("/notice", 1);
@@ -305,7 +305,7 @@ describe("a collector that", () => {
       await one.clock.advance(1_000);
       return collector.exports.length === 1;
     });
-    await one.clock.advance(18_000);
+    await one.clock.advance(118_000);
     expect(collector.exports).toHaveLength(1);
     await untilSpans(one, 4);
   });

@@ -23,7 +23,7 @@ export function ServerFacts(): View {
       <${Fact} name="Trusted proxies" value=${server.trustedProxies.join(", ")} change=${isLocal ? "" : "--trusted-proxy or RELAY_TRUSTED_PROXY"}>
         Their <code>X-Forwarded-For</code> gives the address of the caller. Behind a proxy that is not listed, all callers share one limit.<//>
       <${Fact} name="Private addresses that may be called" value=${server.allowPrivate.join(", ")} change="--allow-private or RELAY_ALLOW_PRIVATE">
-        <code>call_url</code> and the mail server can reach only public addresses and these.<//>
+        <code>call_url</code>, the mail server and the collector of telemetry can reach only public addresses and these.<//>
       <${Fact} name="Events at once" value=${String(server.concurrency)} change="--concurrency or RELAY_CONCURRENCY">
         Maximum number of events that run at the same time.<//>
       <${Fact} name="Data directory" value=${server.dataDir} change="--data-dir or RELAY_DATA_DIR">
