@@ -6,22 +6,40 @@
 import { afterUnlessEnded } from "./base/clock.ts";
 import { MIGRATION_WORD } from "./base/own-executable.ts";
 import { hidePasswords } from "./base/process-list.ts";
-import { processWorld, type World } from "./interfaces/cli/io.ts";
-import { runCommandLine } from "./interfaces/cli/run.ts";
+import { VERSION, VERSION_WORDS } from "./base/release/version.ts";
+import type { World } from "./interfaces/cli/io.ts";
 
 /** The time after which the compiler treats code as usual. The build lets code that runs only at a start stay in the interpreter. */
 const START_MS = 250;
 
 const line = process.argv.slice(2);
 hidePasswords();
-const startService: World["startService"] = async (config, ports) =>
-  (await import("./service.ts")).startService(config, ports);
-const readManual: World["readManual"] = async () => (await import("./boot/documentation.ts")).readManual();
 afterUnlessEnded(START_MS, () => Bun.unsafe.setJITPolicy(1));
 process.exitCode = await run();
 
 async function run(): Promise<number> {
-  const [word, file = ""] = line;
+  const [word = "", file = ""] = line;
+  if (VERSION_WORDS.includes(word)) return await printVersion();
   if (word === MIGRATION_WORD) return await (await import("./boot/migration.ts")).runMigration(file);
+  const [{ processWorld }, { runCommandLine }] = await Promise.all([
+    import("./interfaces/cli/io.ts"),
+    import("./interfaces/cli/run.ts"),
+  ]);
   return await runCommandLine(line, processWorld({ startService, readManual }));
+}
+
+/** Prints the version without the command line. Returns 1 if standard output cannot be written. */
+async function printVersion(): Promise<number> {
+  return await Bun.write(Bun.stdout, `${VERSION}\n`).then(
+    () => 0,
+    () => 1,
+  );
+}
+
+function startService(...start: Parameters<World["startService"]>): ReturnType<World["startService"]> {
+  return import("./service.ts").then((service) => service.startService(...start));
+}
+
+async function readManual(): ReturnType<World["readManual"]> {
+  return (await import("./boot/documentation.ts")).readManual();
 }

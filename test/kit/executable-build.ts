@@ -43,7 +43,9 @@ const PROGRAMS = {
 
 function compile(script: string, name: string): string[] {
   const outfile = join(DIST, `${name}${SUFFIX}`);
-  return ["build", join(PROJECT, script), ...BUILD_FLAGS, `--outfile=${outfile}`];
+  // Only src/main.ts ends the policy of a start.
+  const flags = BUILD_FLAGS.filter((flag) => !flag.startsWith("--compile-jit-policy"));
+  return ["build", join(PROJECT, script), ...flags, `--outfile=${outfile}`];
 }
 
 const placed = new Map<Program, string>();

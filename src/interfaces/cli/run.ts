@@ -3,7 +3,7 @@
  * stderr, with a stack only if RELAY_DEBUG is set.
  */
 import { maskPasswords } from "../../base/database-url.ts";
-import { VERSION } from "../../base/release/version.ts";
+import { VERSION, VERSION_WORDS } from "../../base/release/version.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import type { World } from "./io.ts";
 import {
@@ -31,8 +31,6 @@ export async function runCommandLine(line: readonly string[], world: World): Pro
     return error instanceof UsageError ? 2 : 1;
   }
 }
-
-const VERSION_WORDS: readonly string[] = ["--version", "-v", "version"];
 
 async function run(line: readonly string[], world: World): Promise<number> {
   const [first = ""] = line;
