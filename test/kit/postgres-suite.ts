@@ -68,6 +68,7 @@ const FLOWS: readonly string[] = [
   "permission",
   "member",
   "hidden-payload",
+  "second-person",
 ];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */

@@ -11,6 +11,7 @@ import { Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
 import { AppEnd } from "./app-end.ts";
+import { ApprovalSetting } from "./approval-setting.ts";
 import { ConnectorSetting } from "./connector-setting.ts";
 import { ProcessorSetting } from "./processor-setting.ts";
 import { SettingCard } from "./setting-card.ts";
@@ -20,7 +21,7 @@ import { useSettings } from "./use-settings.ts";
 export function GeneralTab({ place }: { place: Place }): View {
   return html`<div class="settings">
     <${AppName} place=${place} /><${Hold} place=${place} /><${ProcessorSetting} place=${place} />
-    <${SigninSetting} place=${place} /><${ConnectorSetting} place=${place} /><${Receipts} place=${place} /><${AppEnd} place=${place} />
+    <${ApprovalSetting} place=${place} /><${SigninSetting} place=${place} /><${ConnectorSetting} place=${place} /><${Receipts} place=${place} /><${AppEnd} place=${place} />
   </div>`;
 }
 

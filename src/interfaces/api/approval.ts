@@ -29,6 +29,7 @@ import { appliedView, applyKey, type EntryView, type PlanResult } from "../../op
 import {
   type Environment,
   findEnvironmentById,
+  needsSecondPerson,
   requireEnvironment,
 } from "../../platform/account/environment.ts";
 import type { Place } from "../../platform/account/permission.ts";
@@ -72,6 +73,7 @@ export const approvalRoutes = [
       if (told.plan !== body.plan) throw refuseMoved(told.plan);
       const refused = deps.syncCap.rejectTooLarge(told.changes, target, most) ?? findRefusal(told);
       if (refused !== null) throw new Refusal(refused.code, refused.message);
+      requirePerson(target, by);
       if (told.changes === 0)
         throw new Refusal(
           "invalid_input",
@@ -269,6 +271,30 @@ async function listNotLive(
   return names;
 }
 
+/** Returns the person of an actor in the format of rows; null for a key that belongs to no person, and for the command line. */
+function personOf(by: string): string | null {
+  return /^owner:(\S+)/.exec(by)?.[1] ?? null;
+}
+
+/** Refuses a request that no person makes, if production needs a second person: the first one would be unknown. */
+function requirePerson(target: Environment, askedBy: string): void {
+  if (!needsSecondPerson(target) || personOf(askedBy) !== null) return;
+  throw new Refusal(
+    "forbidden",
+    "Production needs a second person, and this request belongs to no person: request the change in the dashboard, or with a key of relay login.",
+  );
+}
+
+/** Refuses an approval by the person who requested it, if production needs a second person. */
+function requireOther(target: Environment, askedBy: string, by: string): void {
+  requirePerson(target, askedBy);
+  if (!needsSecondPerson(target) || personOf(askedBy) !== personOf(by)) return;
+  throw new Refusal(
+    "forbidden",
+    "You requested this change, and production needs a second person: ask another owner to approve it.",
+  );
+}
+
 /** Approves in the transaction that finds both sides unchanged since they were shown. Otherwise the approval becomes void. */
 async function approve(call: Asking, row: Approval, change: Change): Promise<void> {
   requireState("pending", row);
@@ -276,6 +302,8 @@ async function approve(call: Asking, row: Approval, change: Change): Promise<voi
     const files = await readAsked(call, row);
     await call.deps.store.write("dashboard", async (tx) => {
       const now = await requireApproval(tx, row.id);
+      const target = await findEnvironmentById(tx, now.environmentId);
+      if (target !== null) requireOther(target, now.askedBy, call.by);
       requireTime(call, now);
       requireState("pending", now);
       await requirePlan(tx, now.environmentId, files, now.plan);

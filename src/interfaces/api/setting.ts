@@ -1,5 +1,6 @@
 /** Shows and changes an environment's settings, which settings/settings.ts defines. */
 import { Type } from "typebox";
+import { Refusal } from "../../base/refusal.ts";
 import { warningView } from "../../base/schema.ts";
 import { recordDueTicks, recordMissedTicks } from "../../engine/schedule/schedule.ts";
 import { limitUsageView, measureLimits } from "../../insight/overview/limit-usage.ts";
@@ -39,10 +40,15 @@ export const settingRoutes = [
     path: "/settings",
     needs: "edit_settings",
     summary:
-      "Changes settings: hold, processor secret, mail, alerts, who can sign in. version must be the version that you read. Settings that you leave out stay.",
+      "Changes settings: hold, processor secret, mail, alerts, approvals, sign-in. version must be the version that you read. Settings that you leave out stay.",
     body: settingsInput,
     answer: Type.Object({ settings: settingsView, warnings: Type.Array(warningView) }),
-    async handle({ deps, environmentId, origin, change, body }) {
+    async handle({ deps, environmentId, origin, may, change, body }) {
+      if (body.approvals !== undefined && !may("manage_server"))
+        throw new Refusal(
+          "forbidden",
+          "approvals decides who may change production, so no key changes it: an owner does, under Settings or on the server.",
+        );
       const { store, scheduler } = deps;
       const { allowPrivate } = deps.config;
       const settles = body.held === true && scheduler.trustsClock();

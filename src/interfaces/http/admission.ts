@@ -21,6 +21,7 @@ import {
   type Environment,
   type EnvironmentName,
   findEnvironmentById,
+  needsSecondPerson,
   refuseUnknownEnvironment,
   requireEnvironment,
 } from "../../platform/account/environment.ts";
@@ -204,7 +205,13 @@ export async function admit(
 ): Promise<Admitted> {
   if (caller.kind === "key") requireKeyOf(caller.key, appId, name);
   const environment = await deps.store.read((tx) => requireEnvironment(tx, appId, name));
-  return { environment, ...admitAt(caller, { appId, name }, needs) };
+  const admitted = admitAt(caller, { appId, name }, needs);
+  if (needs === "edit_definitions" && needsSecondPerson(environment))
+    throw new Refusal(
+      "approval_needed",
+      `Relays and the catalog of ${appId}/${name} change only with the approval of a second person: change development, then run relay promote.`,
+    );
+  return { environment, ...admitted };
 }
 
 /** Returns the caller as an actor. Refuses a caller who has no permission there as if the place did not exist. */

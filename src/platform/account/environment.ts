@@ -117,6 +117,13 @@ export function readSettingsSection(environment: Pick<Environment, "settings">, 
   return isJsonObject(section) ? section : {};
 }
 
+export const APPROVALS_SECTION = "approvals";
+
+/** Reports whether a change of the definitions in production needs a second person; off by default. */
+export function needsSecondPerson({ name, settings }: Pick<Environment, "name" | "settings">): boolean {
+  return name === "production" && readSettingsSection({ settings }, APPROVALS_SECTION).secondPerson === true;
+}
+
 /** Reports whether alerts of this code are enabled. Every code is enabled until the owner switches it off. */
 export function isAlertEnabled(environment: Pick<Environment, "settings">, code: string): boolean {
   const alerts = readSettingsSection(environment, "alerts");

@@ -11,10 +11,12 @@ import { VERSION } from "../../base/release/version.ts";
 import { fields, oneOf, orNull, time, timeOrNull } from "../../base/schema.ts";
 import { findApp } from "../../platform/account/app.ts";
 import {
+  APPROVALS_SECTION,
   ENVIRONMENT_NAMES,
   type Environment,
   findEnvironmentById,
   isAlertEnabled,
+  needsSecondPerson,
   readSettingsSection,
   requireVersion,
   type SealedProcessorSecret,
@@ -81,6 +83,7 @@ export const settingsView = Type.Object({
   receipts: Type.Object({ collection: orNull(Type.String()) }),
   signin: Type.Object({ invitedOnly: Type.Boolean() }),
   connector: Type.Object({ writes: Type.Boolean(), saves: Type.Boolean() }),
+  approvals: Type.Object({ secondPerson: Type.Boolean() }),
 });
 
 export type SettingsView = Static<typeof settingsView>;
@@ -105,6 +108,14 @@ export const settingsInput = fields({
     fields({
       invitedOnly: Type.Boolean({
         description: "true or false: whether only people who exist may sign in",
+      }),
+    }),
+  ),
+  approvals: Type.Optional(
+    fields({
+      secondPerson: Type.Boolean({
+        description:
+          "true or false: whether relays and the catalog of production change only with the approval of another person than the one who asks",
       }),
     }),
   ),
@@ -157,6 +168,7 @@ export async function showSettings(
     receipts: { collection: typeof collection === "string" ? collection : null },
     signin: { invitedOnly: isInvitedOnly(environment) },
     connector: showConnector(environment),
+    approvals: { secondPerson: needsSecondPerson(environment) },
   };
 }
 
@@ -235,6 +247,14 @@ function changeSections(
     sections[RECEIPTS_SECTION] = collection === null ? null : { collection };
   }
   if (input.signin !== undefined) sections[SIGNIN_SECTION] = { ...input.signin };
+  if (input.approvals !== undefined) {
+    if (environment.name !== "production")
+      throw new Refusal(
+        "invalid_input",
+        "approvals is a setting of production, because only production has approvals: change it there.",
+      );
+    sections[APPROVALS_SECTION] = { ...input.approvals };
+  }
   if (input.connector !== undefined) {
     if (input.connector.saves === true && environment.name === "production")
       throw new Refusal(
@@ -265,6 +285,7 @@ function describeSettings(environment: Environment, input: SettingsInput): Recor
     ...(input.mail === undefined ? {} : { mail: viewMailSettings(readMailSettings(environment)) }),
     ...(input.alerts === undefined ? {} : { alerts: readSettingsSection(environment, "alerts") }),
     ...(input.signin === undefined ? {} : { signin: { invitedOnly: isInvitedOnly(environment) } }),
+    ...(input.approvals === undefined ? {} : { approvals: { secondPerson: needsSecondPerson(environment) } }),
     ...(input.connector === undefined ? {} : { connector: showConnector(environment) }),
     ...(input.receipts === undefined ? {} : { receipts: readSettingsSection(environment, RECEIPTS_SECTION) }),
   };

@@ -36,6 +36,10 @@ const NAMES: Readonly<Record<string, { kind: Kind; help: string }>> = {
     kind: "switch",
     help: "on also lets assistants save relays and the catalog; not in production",
   },
+  "approvals.secondPerson": {
+    kind: "switch",
+    help: "on needs another person for production changes",
+  },
   "signin.invitedOnly": { kind: "switch", help: "on lets only known people sign in" },
 };
 const PATH = "/settings";
