@@ -132,7 +132,10 @@ test("a pooler that drops notifications is reported, and no further check runs",
   const { code, said } = await runCommand(["doctor", "--json"], { cwd: folder, env: { RELAY_DATABASE: url.href }, clock: systemClock });
   pooler.close();
   const { items } = JSON.parse(said) as { items: { check: string; state: string; message: string }[] };
-  expect({ code, checks: items.map(({ check, state }) => `${check} ${state}`) }).toEqual({ code: 1, checks: ["connection ok", "pooler fail"] });
+  expect({ code, checks: items.map(({ check, state }) => `${check} ${state}`) }).toEqual({
+    code: 1,
+    checks: ["version ok", "connection ok", "pooler fail"],
+  });
   expect(items[1]?.message).toContain("a pooler in transaction mode is in between");
 });
 
