@@ -20,6 +20,7 @@ import { start } from "./measure/start.ts";
 import { startTime } from "./measure/start-time.ts";
 import { sustained } from "./measure/sustained.ts";
 import { text } from "./measure/text.ts";
+import { warmUp } from "./measure/warm-up.ts";
 import type { Measure } from "./measure.ts";
 
 export const MEASURES: readonly Measure[] = [
@@ -28,6 +29,7 @@ export const MEASURES: readonly Measure[] = [
   relays,
   run,
   sustained,
+  warmUp,
   latency,
   call,
   lone,

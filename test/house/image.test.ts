@@ -117,7 +117,7 @@ describe.each(["amd64", "arm64"] as const)("the image for %s", (architecture) =>
     const { Labels, ...settings } = config.config;
     expect(settings).toEqual({
       User: "65532:65532",
-      Env: ["PATH=/usr/local/bin:/usr/bin:/bin", "RELAY_DATA_DIR=/data", "RELAY_HOST=0.0.0.0", "RELAY_PORT=4747"],
+      Env: ["PATH=/usr/local/bin:/usr/bin:/bin", "RELAY_DATA_DIR=/data", "RELAY_HOST=0.0.0.0", "RELAY_PORT=4747", "BUN_JSC_useFTLJIT=0"],
       Entrypoint: ["/usr/local/bin/relay"],
       Cmd: ["serve"],
       WorkingDir: "/data",
