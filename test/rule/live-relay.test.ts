@@ -12,6 +12,8 @@ const SCHEDULE = {
   heldAt: null,
   sourceName: null,
   signingSecret: null,
+  previousSigningSecret: null,
+  previousSigningSecretUntil: null,
   definition: '{ "name": "daily", "trigger": { "kind": "schedule", "every": "1d" }, "actions": [] }',
 };
 
