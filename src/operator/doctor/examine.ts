@@ -76,25 +76,32 @@ export async function examine(target: DoctorTarget): Promise<Finding[]> {
       "name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve";
     return [fail("data directory", `There is no database in ${dataDir}.`, todo)];
   }
-  const outside = [checkVersion(target), checkRights(target), checkDisk(target), checkLog(target)];
+  const outside = [checkRights(target), checkDisk(target), checkLog(target)];
   const { findings, local, storedEveryMs } = await checkDatabaseFile(target);
   const backupEveryMs = target.backupEveryMs ?? storedEveryMs;
   return [
     ...outside,
     ...findings,
     checkBackups({ ...target, backupEveryMs }, local),
+    checkVersion(target),
     await checkTelemetry(target),
   ];
 }
 
 /** Checks PostgreSQL: without the checks of a database file, and with those of the server's setup. */
 async function examineShared(database: DatabaseUrl, target: DoctorTarget): Promise<Finding[]> {
-  const outside = [checkVersion(target), ...(existsSync(target.dataDir) ? [checkRights(target)] : [])];
+  const outside = existsSync(target.dataDir) ? [checkRights(target)] : [];
   const { findings, reader } = await checkServer(database, target);
   if (reader === null) return [...outside, ...findings];
   await using tx = reader;
   for (const check of ROW_CHECKS) findings.push(await check(tx, target));
-  return [...outside, ...findings, pass("backups", sayHowElse(database)), await checkTelemetry(target)];
+  return [
+    ...outside,
+    ...findings,
+    pass("backups", sayHowElse(database)),
+    checkVersion(target),
+    await checkTelemetry(target),
+  ];
 }
 
 interface CheckedDatabase {
