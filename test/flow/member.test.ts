@@ -77,6 +77,23 @@ describe("a member", () => {
   });
 });
 
+describe("a key", () => {
+  test("of a member without a role in production does not reach production", async () => {
+    const kim = await addPerson("kim", [role("developer", "shop", "development")]);
+    const make = (body: object) => kim.call(`${api.E}/keys`, { method: "POST", body: { name: "ci", ...body } });
+    const made = await make({});
+    expect(made.json.key.scopes).not.toContain("request_changes");
+    expect((await make({ scopes: ["request_changes"] })).json.message).toContain("scopes has request_changes, which you do not have");
+    const plan = (key: string) => api.call(`${api.E}/sync/plan`, { method: "POST", key, body: { from: "development", to: "production" } });
+    const refused = await plan(made.json.token);
+    expect([refused.status, refused.json.code]).toEqual([403, "forbidden"]);
+    expect(refused.json.message).toContain("in shop/production, because its scopes do not have request_changes");
+    const lee = await addPerson("lee", [role("developer", "shop")]);
+    const other = await lee.call(`${api.E}/keys`, { method: "POST", body: { name: "ci", scopes: ["read", "request_changes"] } });
+    expect((await plan(other.json.token)).status).toBe(200);
+  });
+});
+
 describe("a change of a role", () => {
   test("takes effect on the next request of an open session, and is audited with both roles", async () => {
     const kim = await addPerson("kim", [role("developer")]);
@@ -86,7 +103,7 @@ describe("a change of a role", () => {
     const refused = await write();
     expect([refused.status, refused.json.code]).toEqual([403, "forbidden"]);
     expect(refused.json.message).toBe(
-      "Your role in shop/development may not change relays, the catalog and collections, capture requests and send test events: ask an owner of the server for a role with the permission edit_definitions.",
+      "Your role in shop/development may not change relays, the catalog and collections, capture requests, send test events and import missed events: ask an owner of the server for a role with the permission edit_definitions.",
     );
     expect((await kim.call("/api/apps/rival/development/relays")).status).toBe(404);
     expect((await audited()).at(-1)).toEqual({ action: "owner.roles_changed", target: "owner:kim@example.com" });

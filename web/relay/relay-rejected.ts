@@ -31,7 +31,7 @@ export function RelayRejected({ place, name }: { place: Place; name: string }): 
   };
   return html`<section class="block" aria-label="Missing events">
     <div class="block-head"><h2>Missing events</h2><div class="page-actions">
-      ${rejected.since !== null && html`<button data-needs="replay" type="button" class="primary" onClick=${() => setAsks("import")}>Import the missing events…</button>`}
+      ${rejected.since !== null && html`<button data-needs="edit_definitions" type="button" class="primary" onClick=${() => setAsks("import")}>Import the missing events…</button>`}
       ${rejected.since !== null && !rejected.ongoing && html`<button data-needs="replay" type="button" onClick=${() => setAsks("close")}>Close the list…</button>`}
     </div></div>
     ${error !== null && html`<${FromBefore} error=${error} />`}

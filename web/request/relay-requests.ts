@@ -24,7 +24,7 @@ export function RelayCalls({ place, name }: { place: Place; name: string }): Vie
   const items = calls.data?.items;
   return html`<section class="block" aria-label="Rejected and ignored requests">
     <div class="block-head"><h2>Rejected and ignored requests</h2><div class="page-actions">
-      <button data-needs="replay" type="button" onClick=${() => setImporting(true)}>Import missed events…</button>
+      <button data-needs="edit_definitions" type="button" onClick=${() => setImporting(true)}>Import missed events…</button>
       ${
         items !== undefined &&
         items.length > 0 &&

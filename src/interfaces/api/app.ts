@@ -34,7 +34,7 @@ import { KEY_PERMISSIONS, PERMISSION_NAMES, type Permission } from "../../platfo
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import { identifyKey, readBearer } from "../http/admission.ts";
 import type { HttpDeps } from "../http/deps.ts";
-import { environmentRoute, listRoute, openRoute, ownerRoute } from "../http/route.ts";
+import { type EnvironmentCall, environmentRoute, listRoute, openRoute, ownerRoute } from "../http/route.ts";
 
 /** Returns the fields of a key for the audit, which never has its token or hash. */
 function auditedKey({ kind, name, hint, origins, scopes }: ApiKey) {
@@ -43,9 +43,12 @@ function auditedKey({ kind, name, hint, origins, scopes }: ApiKey) {
 
 /** Returns the scopes of a new secret key, which never has more permissions than its creator. Null: what every secret key may do. */
 function chooseScopes(
-  may: (permission: Permission) => boolean,
+  { may: mayHere, mayIn }: Pick<EnvironmentCall, "may" | "mayIn">,
   wanted: readonly Permission[] | undefined,
 ): Permission[] | null {
+  // The key reads production, and requests changes of it.
+  const may = (name: Permission) =>
+    mayHere(name) && (name !== "request_changes" || mayIn("production", name));
   const most = [...KEY_PERMISSIONS].filter(may);
   if (wanted === undefined) return most.length === KEY_PERMISSIONS.size ? null : most;
   const missing = wanted.find((name) => KEY_PERMISSIONS.has(name) && !may(name));
@@ -195,9 +198,10 @@ export const appRoutes = [
     }),
     answer: Type.Object({ key: keyView, token: Type.String(), warnings: Type.Array(warningView) }),
     status: 201,
-    async handle({ deps, environment, origin, may, audit, body, nowMs }) {
+    async handle(call) {
+      const { deps, environment, origin, audit, body, nowMs } = call;
       const { kind = "secret" } = body;
-      const scopes = kind === "secret" || body.scopes !== undefined ? chooseScopes(may, body.scopes) : null;
+      const scopes = kind === "secret" || body.scopes !== undefined ? chooseScopes(call, body.scopes) : null;
       return await deps.store.write(origin, async (tx) => {
         const { key, token } = await mintApiKey(tx, { ...body, scopes, kind, environment, nowMs });
         await audit(tx, { action: "key.created", target: `key:${key.id}`, after: auditedKey(key) });

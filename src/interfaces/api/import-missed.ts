@@ -10,7 +10,7 @@ export const missedRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays/:name/import-missed",
-    needs: "replay",
+    needs: "edit_definitions",
     summary:
       "Imports events that a receiver and its followers missed, each once. A line is JSON: an event, or a delivery { headers, body }. dryRun=true stores nothing.",
     query: fields({

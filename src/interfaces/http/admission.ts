@@ -190,6 +190,8 @@ export interface Admitted {
   origin: Origin;
   /** Reports whether the caller has a permission in addition to the one that the route needs. */
   may(permission: Permission): boolean;
+  /** Reports whether the caller has a permission in another environment of the app. */
+  mayIn(name: EnvironmentName, permission: Permission): boolean;
   /** Refuses a caller who does not have the permission in another environment of the app. */
   requireIn(name: EnvironmentName, permission: Permission): void;
 }
@@ -225,6 +227,7 @@ function admitAt(caller: Caller, place: Place, needs: Permission): Omit<Admitted
     by: formatActor(actor),
     origin: actorOrigin(actor),
     may: (permission) => permissions.has(permission),
+    mayIn: (name, permission) => permissionsOf(caller, { ...place, name }).has(permission),
     requireIn(name, permission) {
       const other = { ...place, name };
       if (!permissionsOf(caller, other).has(permission)) throw refusePermission(caller, other, permission);
@@ -232,11 +235,15 @@ function admitAt(caller: Caller, place: Place, needs: Permission): Omit<Admitted
   };
 }
 
-/** Returns the permissions of the caller in a place. A key of `relay login` has at most those of its person at this time. */
+/**
+ * Returns the permissions of the caller in a place. A key of `relay login` has at most those of its person at this time. A key reaches another
+ * environment of its app only with the scope `request_changes`.
+ */
 function permissionsOf(caller: Caller, place: Place): Permissions {
   switch (caller.kind) {
     case "key": {
       const { scopes, memberships } = caller.key;
+      if (isOutsideOf(caller.key, place.name)) return NO_PERMISSIONS;
       const own = scopes === null ? KEY_PERMISSIONS : new Set(scopes);
       return memberships === null ? own : commonPermissions(own, permissionsIn(memberships, place));
     }
@@ -247,6 +254,13 @@ function permissionsOf(caller: Caller, place: Place): Permissions {
   }
 }
 
+const NO_PERMISSIONS: Permissions = new Set();
+
+/** Reports whether the key may not reach this environment of its app. */
+function isOutsideOf({ environmentName, scopes }: PresentedKey, name: string): boolean {
+  return name !== environmentName && scopes !== null && !scopes.includes("request_changes");
+}
+
 function refusePermission(caller: Caller, { appId, name }: Place, needs: Permission): Refusal {
   const { may, keys } = PERMISSIONS[needs];
   const where = appId === EVERY ? "this server" : name === EVERY ? appId : `${appId}/${name}`;
@@ -254,6 +268,11 @@ function refusePermission(caller: Caller, { appId, name }: Place, needs: Permiss
     return new Refusal(
       "forbidden",
       `Only a member or the command line can ${may}, and a key cannot: sign in to the dashboard, or run the command on the server.`,
+    );
+  if (caller.kind === "key" && isOutsideOf(caller.key, name))
+    return new Refusal(
+      "forbidden",
+      `This key may not ${may} in ${where}, because its scopes do not have request_changes: use a key that has it.`,
     );
   if (caller.kind === "key" && (caller.key.scopes?.includes(needs) ?? true))
     return new Refusal(
@@ -374,6 +393,9 @@ export async function admitTo(
   findPlace: () => Promise<Place | null>,
 ): Promise<Omit<Admitted, "environment">> {
   if (caller.kind === "key") requireSecretKey(caller.key);
+  // A key that no person's login made has its scopes at its own place. The route shows it only what it requested itself.
+  if (caller.kind === "key" && caller.key.memberships === null)
+    return admitAt(caller, { appId: caller.key.appId, name: caller.key.environmentName }, needs);
   return admitAt(caller, (await findPlace()) ?? SERVER_PLACE, needs);
 }
 

@@ -36,7 +36,7 @@ export const PERMISSIONS = {
     roles: { developer: "development" },
   },
   edit_definitions: {
-    may: "change relays, the catalog and collections, capture requests and send test events",
+    may: "change relays, the catalog and collections, capture requests, send test events and import missed events",
     keys: true,
     roles: { developer: "development" },
   },
