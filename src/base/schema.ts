@@ -58,18 +58,31 @@ export const json = Type.Unknown();
 
 const PAYLOAD = "x-payload";
 
+/**
+ * The values of a schema that are of payloads. `true`: all. `of_event`: those of an object with an `eventId`, because a template made them from
+ * the event. `quotes`: what a sentence quotes of a request.
+ */
+type PayloadMark = true | "of_event" | "quotes";
+
 /** Marks a new schema: its values are of payloads, which a response hides from callers who may not see them. */
-export function payload<Schema extends TSchema>(schema: Schema): Schema {
-  return Object.assign(schema, { [PAYLOAD]: true });
+export function payload<Schema extends TSchema>(schema: Schema, mark: PayloadMark = true): Schema {
+  return Object.assign(schema, { [PAYLOAD]: mark });
 }
 
-export function isPayload(schema: TSchema): boolean {
-  return PAYLOAD in schema;
+/** Returns the mark of a schema; null if its values may always be shown. */
+export function payloadMark(schema: TSchema): PayloadMark | null {
+  return (schema as { [PAYLOAD]?: PayloadMark })[PAYLOAD] ?? null;
 }
 
 /** A text and a JSON value of payloads. */
 export const payloadText = payload(Type.String());
 export const payloadJson = payload(Type.Unknown());
+
+/** A sentence that may quote a value of a request. */
+export const quotingText = payload(Type.String(), "quotes");
+/** A text and a JSON value that a template may have made from an event. */
+export const eventText = payload(Type.String(), "of_event");
+export const eventJson = payload(Type.Unknown(), "of_event");
 
 export const pageQuery = {
   limit: Type.Optional(Type.String({ description: "an integer from 1 to 200" })),

@@ -69,6 +69,7 @@ const FLOWS: readonly string[] = [
   "member",
   "hidden-payload",
   "second-person",
+  "hidden-quote",
 ];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */

@@ -55,7 +55,8 @@ function columnsOf(place: Place, onDelete: (file: FileView) => void): Column<Fil
       title: "Name",
       priority: 1,
       cell: ({ id, name }) =>
-        html`<a class="clip" href=${apiPath(place, "files", id)} download=${name}><${SafeText} text=${name} limit=${100} /></a>`,
+        html`<a data-needs="read_payloads" class="clip" href=${apiPath(place, "files", id)} download=${name}><${SafeText} text=${name} limit=${100} /></a>
+          <span class="clip hidden-values"><${SafeText} text=${name} limit=${100} /></span>`,
     },
     {
       name: "id",

@@ -48,7 +48,7 @@ export function RecordListPage({ place, params, query }: PageProps): View {
     ${isChanging && shown !== undefined && html`<${CollectionForm} place=${place} collection=${shown.collection} onClose=${() => setChanging(false)} />`}
     ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} />`}
     <div class="filters" role="search" aria-label="Filter records">
-      <${SearchBox} value=${q} label="Text in a record" onValue=${(typed: string) => setQuery({ q: typed.trim() })} />
+      <${SearchBox} value=${q} label="Text in a record" needs="read_payloads" onValue=${(typed: string) => setQuery({ q: typed.trim() })} />
       ${person !== null && html`<span class="chip">${whose.owner !== null ? "of" : "for"} <${PersonById} place=${place} id=${person} /></span>`}
       ${(person !== null || q !== "") && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}</div>
     ${records.error !== null && records.items !== undefined && html`<${FromBefore} error=${records.error} />`}

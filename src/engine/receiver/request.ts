@@ -10,7 +10,7 @@ import { type JsonObject, writeJson } from "../../base/json.ts";
 import { MAX_RECENT_CALLS } from "../../base/limit.ts";
 import { makePage, type Page, type PageRequest, readSeq } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { oneOf, payloadText, orNull as shownOrNull, time } from "../../base/schema.ts";
+import { oneOf, payloadText, quotingText, orNull as shownOrNull, time } from "../../base/schema.ts";
 import { showChoices, showText } from "../../base/shape.ts";
 import { cutToLine } from "../../base/text.ts";
 import { readEventId, type WhenMismatch } from "../../rules/relay/live-receiver.ts";
@@ -52,7 +52,7 @@ function cutClaim(text: string | null): string | null {
 const followerOutcome = Type.Object({
   relay: Type.String(),
   outcome: oneOf(["ignored", "duplicate"]),
-  cause: Type.String(),
+  cause: quotingText,
   /** The event that it received before; null for an ignored request. */
   eventId: shownOrNull(Type.String()),
 });
@@ -100,7 +100,7 @@ export const recentRequestView = Type.Object({
   relay: Type.String(),
   outcome: oneOf(REQUEST_OUTCOMES),
   code: Type.String(),
-  cause: Type.String(),
+  cause: quotingText,
   source: Type.String(),
   eventId: shownOrNull(Type.String()),
   /** The first event of a duplicate, with its current state; null for another request, or once the event is deleted. */

@@ -1,7 +1,7 @@
 /** Defines one thing that needs an owner's attention: its view, and the function that makes it from a code. */
 import { type Static, Type } from "typebox";
 import { findMeaning, type Meaning } from "../../base/code/code.ts";
-import { orNull, textOrNull, time } from "../../base/schema.ts";
+import { orNull, quotingText, textOrNull, time } from "../../base/schema.ts";
 import { recentChangeView } from "../../rules/relay/recent-change.ts";
 import { relayOf } from "../../rules/relay/relay.ts";
 import { deadView } from "./dead-events.ts";
@@ -16,7 +16,7 @@ export const attentionItemView = Type.Object({
   relay: textOrNull,
   since: time,
   /** The problem, in a sentence. */
-  message: Type.String(),
+  message: quotingText,
   /** The next step for the owner, in a sentence. */
   todo: Type.String(),
   /** The next step that Relay takes by itself, such as when the item resolves; null where the code says nothing. */

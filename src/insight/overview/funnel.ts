@@ -6,7 +6,7 @@
 import { type Static, Type } from "typebox";
 import { type Clock, toIso, toIsoOrNull } from "../../base/clock.ts";
 import { DAY_MS } from "../../base/limit.ts";
-import { oneOf, orNull, textOrNull, time } from "../../base/schema.ts";
+import { oneOf, orNull, quotingText, textOrNull, time } from "../../base/schema.ts";
 import { findNameKey } from "../../engine/event/list.ts";
 import { sumPassed } from "../../engine/event/passed-count.ts";
 import { findKnownSince } from "../../engine/receiver/request.ts";
@@ -23,7 +23,7 @@ const stopView = Type.Object({
   code: Type.String(),
   count: Type.Integer(),
   /** The reason why the newest of them stopped. */
-  message: Type.String(),
+  message: quotingText,
   /** The place that lists these: a page of the dashboard or a list of the API, and its query. */
   see: orNull(
     Type.Object({
@@ -60,7 +60,7 @@ export const funnelView = Type.Object({
   /** The time from which the request log has entries, where it does not reach back 24 hours. The counts are lower bounds then. */
   callsSince: textOrNull,
   /** The result in a sentence. */
-  message: Type.String(),
+  message: quotingText,
 });
 export type FunnelView = Static<typeof funnelView>;
 

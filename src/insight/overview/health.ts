@@ -4,7 +4,7 @@
  */
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
-import { oneOf, orNull, textOrNull, timeOrNull } from "../../base/schema.ts";
+import { oneOf, orNull, quotingText, textOrNull, timeOrNull } from "../../base/schema.ts";
 import type { EventTrigger } from "../../engine/event/event.ts";
 import { recentChangeView } from "../../rules/relay/recent-change.ts";
 import { type RelayItem, relayItem } from "../../rules/relay/relay-view.ts";
@@ -36,7 +36,7 @@ export const healthView = Type.Object({
   /** The text that the dashboard shows, such as "Failing · 94 % dead". */
   word: Type.String(),
   /** The reason in a sentence. */
-  message: Type.String(),
+  message: quotingText,
   /** The next step, in a sentence; null where nothing is wrong. */
   todo: textOrNull,
   /** The next step that Relay takes by itself; null where none is known. */

@@ -24,8 +24,9 @@ const MAIL_STATES = {
 } as const;
 
 /** Hides the sign-in code that the mail's subject contains. */
-function subjectOf({ kind, subject }: EmailRow): string {
-  return kind === "signin" ? "a code to sign in" : `“${lineOf(subject) ?? ""}”`;
+function detailOf({ kind, subject, message }: EmailRow): string | null {
+  const parts = [kind === "signin" ? null : `“${lineOf(subject) ?? ""}”`, message];
+  return lineOf(parts.filter((part) => part !== null).join(" · "));
 }
 
 export function mailSource(tx: Reader, at: TimelineScope): Source<TimelineDraft> {
@@ -43,8 +44,8 @@ export function mailSource(tx: Reader, at: TimelineScope): Source<TimelineDraft>
           id: `mail:${row.id}`,
           kind: "mail",
           atMs: row.createdAt,
-          sentence: `Mail ${subjectOf(row)}: ${words}`,
-          detail: lineOf(row.message),
+          sentence: `Mail${row.kind === "signin" ? " with a code to sign in" : ""}: ${words}`,
+          detail: detailOf(row),
           look,
           thing: { kind: "email", id: row.id, collection: null },
           relay: row.relayName,

@@ -1,6 +1,6 @@
 /** One item of a person's timeline: what happened in a sentence, what caused it, and where the dashboard shows it. */
 import { type Static, Type } from "typebox";
-import { oneOf, orNull, textOrNull, time } from "../../base/schema.ts";
+import { eventText, oneOf, orNull, textOrNull, time } from "../../base/schema.ts";
 
 const STORY_KINDS = [
   "event",
@@ -28,7 +28,7 @@ export const timelineItem = Type.Object({
   /** The sentence, in one line. */
   sentence: Type.String(),
   /** More detail in one line: why an event failed, or the given reason. */
-  detail: textOrNull,
+  detail: orNull(eventText),
   look: oneOf(LOOKS),
   /** The thing that the dashboard opens. */
   thing: Type.Object({

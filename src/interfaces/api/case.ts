@@ -17,6 +17,7 @@ import {
 import { saveRelay } from "../../rules/relay/relay-save.ts";
 import type { Writer } from "../../store/port.ts";
 import type { HttpDeps } from "../http/deps.ts";
+import { requirePayloads } from "../http/payload-mask.ts";
 import { environmentRoute } from "../http/route.ts";
 import { relayContext } from "./relay-context.ts";
 
@@ -52,6 +53,7 @@ export const caseRoutes = [
     async handle(call) {
       const { deps, environment, environmentId, params, body } = call;
       const { definition } = body;
+      if (definition !== undefined) requirePayloads(call, "A draft for the stored cases (definition)");
       const own = caseDeps(deps);
       const relay = await deps.store.read((tx) => requireRelay(tx, environmentId, params.name));
       const trying = { ...relayContext(call), recordDue: async () => undefined };

@@ -1,5 +1,6 @@
 /** Routes of events: the list, one event with its runs, the plan of a replay, the replay, an immediate retry, and expunging. */
 import { type Static, Type } from "typebox";
+import { isId } from "../../base/id.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../../base/limit.ts";
 import { readPageRequest } from "../../base/page.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, readTime } from "../../base/schema.ts";
@@ -14,10 +15,10 @@ import { replayPlan } from "../../engine/event/replay-plan.ts";
 import { retryEventNow } from "../../engine/event/retry-now.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../../engine/event/view.ts";
 import { evaluateEventCause, eventCauseView } from "../../insight/overview/failure-cause.ts";
-import type { Store } from "../../store/port.ts";
 import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
-import { environmentRoute } from "../http/route.ts";
+import { requirePayloads } from "../http/payload-mask.ts";
+import { type EnvironmentCall, environmentRoute } from "../http/route.ts";
 
 /** Returns the event for a caller. Each result with a code gets the page that explains it, for callers who may see documentation links. */
 function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, event: EventView): EventView {
@@ -56,13 +57,19 @@ const eventFilter = {
 };
 const eventFilterFields = Type.Object(eventFilter);
 
+type FilterCall = Pick<EnvironmentCall, "environmentId" | "may"> & { deps: HttpDeps };
+
+/** Reads the filter. A search in payloads would tell their values, so it needs the permission to see them. */
 async function readFilter<Asked extends Static<typeof eventFilterFields>>(
-  store: Store,
-  environmentId: number,
+  call: FilterCall,
   { since, until, ...asked }: Asked,
 ) {
+  const { q = "", mapped } = asked;
+  if (q !== "" && !isId("evt", q)) requirePayloads(call, "A search in payloads (q)");
+  if (mapped !== undefined) requirePayloads(call, "A search in mapped values (mapped)");
+  const { environmentId, deps } = call;
   const between = { sinceMs: readTime("since", since), untilMs: readTime("until", until) };
-  return { ...(await lookUpNames(store, environmentId, asked)), ...between };
+  return { ...(await lookUpNames(deps.store, environmentId, asked)), ...between };
 }
 
 export const eventRoutes = [
@@ -74,9 +81,11 @@ export const eventRoutes = [
       "Lists events without their payloads, newest first, each with its mapped event_type and a line of its first mapped values.",
     query: fields({ ...pageQuery, ...eventFilter, state: Type.Optional(oneOf(EVENT_STATES)) }),
     answer: pageOf(eventItem),
-    async handle({ deps: { store }, environmentId, query: { limit, cursor, ...asked } }) {
-      const filter = await readFilter(store, environmentId, asked);
-      return await readEvents(store, environmentId, filter, readPageRequest({ limit, cursor }));
+    async handle(call) {
+      const { deps, environmentId } = call;
+      const { limit, cursor, ...asked } = call.query;
+      const filter = await readFilter(call, asked);
+      return await readEvents(deps.store, environmentId, filter, readPageRequest({ limit, cursor }));
     },
   }),
   environmentRoute({
@@ -86,9 +95,9 @@ export const eventRoutes = [
     summary: "Counts the events that match a filter by state, up to 10,000 for each state.",
     query: fields(eventFilter),
     answer: Type.Object({ counts: eventCounts }),
-    async handle({ deps: { store }, environmentId, query }) {
-      const filter = await readFilter(store, environmentId, query);
-      return { counts: await countEvents(store, environmentId, filter) };
+    async handle(call) {
+      const filter = await readFilter(call, call.query);
+      return { counts: await countEvents(call.deps.store, call.environmentId, filter) };
     },
   }),
   environmentRoute({
@@ -103,9 +112,11 @@ export const eventRoutes = [
       every: Type.Optional(oneOf(BAR_WIDTHS)),
     }),
     answer: Type.Object({ histogram: histogramView }),
-    async handle({ deps: { store }, environmentId, query: { every, ...asked }, nowMs }) {
-      const filter = await readFilter(store, environmentId, asked);
-      return { histogram: await drawHistogram(store, environmentId, { ...filter, every }, nowMs) };
+    async handle(call) {
+      const { deps, environmentId, nowMs } = call;
+      const { every, ...asked } = call.query;
+      const filter = await readFilter(call, asked);
+      return { histogram: await drawHistogram(deps.store, environmentId, { ...filter, every }, nowMs) };
     },
   }),
   environmentRoute({

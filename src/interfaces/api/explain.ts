@@ -18,6 +18,7 @@ import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
 import { periodOf, type ScheduleTrigger } from "../../rules/trigger/schedule.ts";
 import type { Reader } from "../../store/port.ts";
 import type { HttpDeps } from "../http/deps.ts";
+import { requirePayloads } from "../http/payload-mask.ts";
 import { environmentRoute } from "../http/route.ts";
 import { relayContext } from "./relay-context.ts";
 
@@ -88,7 +89,7 @@ export const explainRoutes = [
       "Lists every problem and warning of a definition without saving it. A valid trigger gets its sender, next ticks or record changes.",
     body: fields({ definition }),
     answer: checkedView,
-    async handle({ deps, environment, body, nowMs }) {
+    async handle({ deps, environment, body, nowMs, may }) {
       const checked = checkDefinition(body.definition, nowMs);
       if ("problems" in checked) {
         const { problems } = checked;
@@ -110,6 +111,8 @@ export const explainRoutes = [
       if (trigger.kind === "receiver") return { ...found, ...(await saySender(trigger)) };
       if (found.problems.length > 0) return found;
       if (trigger.kind === "schedule") return { ...found, nextTicks: listNextTicks(trigger, nowMs) };
+      // The result of a chosen `where` tells the values of records.
+      if (!may("read_payloads")) return found;
       return { ...found, recentChanges: await listWatchedChanges(deps.store, environment.id, trigger) };
     },
   }),
@@ -130,6 +133,7 @@ export const explainRoutes = [
     answer: Type.Object({ explanation: simulationView }),
     async handle(call) {
       const { definition, secret = null, sell: sells = false, ...input } = call.body;
+      if (input.event !== undefined) requirePayloads(call, "A draft for a stored event (event)");
       const draft = { definition, secret, sells };
       return { explanation: await simulateDraft(simulateDeps(call.deps), relayContext(call), draft, input) };
     },

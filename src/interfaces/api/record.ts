@@ -36,6 +36,7 @@ import { listRecords } from "../../shop/records/record-right.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Writer } from "../../store/port.ts";
 import type { HttpDeps } from "../http/deps.ts";
+import { requirePayloads } from "../http/payload-mask.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "../http/route.ts";
 
 const written = {
@@ -89,7 +90,9 @@ export const recordRoutes = [
     },
     item: recordItem,
     large: true,
-    async list(tx, { environmentId, params }, page, filter) {
+    async list(tx, call, page, filter) {
+      const { environmentId, params } = call;
+      if ((filter.q ?? "") !== "") requirePayloads(call, "A search in records (q)");
       const collection = await requireCollection(tx, environmentId, params.name);
       const owner = await readPersonId(tx, environmentId, "owner", filter.owner);
       const to = await readPersonId(tx, environmentId, "to", filter.to);

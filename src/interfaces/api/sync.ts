@@ -109,7 +109,8 @@ export const syncRoutes = [
     answer: planView,
     async handle(call) {
       const target = await findTarget(call, call.body, "read");
-      const { told, warnings } = await tellWanted(call, target, call.body);
+      const trial = maySeeCases(call, target) ? makeCaseTrial(call.deps, target) : NO_TRIAL;
+      const { told, warnings } = await tellWanted(call, target, call.body, trial);
       const rejection = await findRejection(call, target, told.changes);
       const entries = await countWaiting(call.deps, target, told.entries);
       return { ...viewCarried({ ...told, entries }, warnings), refusal: viewRejection(rejection) };
@@ -220,14 +221,27 @@ export async function findTarget(
   return await deps.store.read((tx) => requireEnvironment(tx, appId, "production"));
 }
 
+/** Reports whether the caller may see payloads in both environments, because production also runs the cases of development. */
+function maySeeCases({ mayIn }: Pick<EnvironmentCall, "mayIn">, target: Environment): boolean {
+  return mayIn(target.name, "read_payloads") && mayIn("development", "read_payloads");
+}
+
+/** Runs no case. The results of cases tell the values of their requests. */
+const NO_TRIAL: CaseTrial = async () => new Map();
+
 /** Returns the plan, with the refusals and warnings of each of its saves. */
-export async function tellWanted(call: WantedCall, target: Environment, body: Wanted) {
+export async function tellWanted(
+  call: WantedCall,
+  target: Environment,
+  body: Wanted,
+  trial = makeCaseTrial(call.deps, target),
+) {
   const { files, warnings, sent } = await readWanted(call, body);
   const wish = { files, replacesEdited: body.replaceEdited === true };
   const { store, syncCap } = call.deps;
   const most = await store.read((tx) => syncCap.findMost(tx, target));
   const context = { ...relayContext(call), environment: target };
-  const told = await previewPlan(store, context, wish, most, makeCaseTrial(call.deps, target));
+  const told = await previewPlan(store, context, wish, most, trial);
   return { told, warnings, sent, most };
 }
 

@@ -9,7 +9,7 @@ import type { ResultCode } from "../../base/code/result-code.ts";
 import { newId } from "../../base/id.ts";
 import { DAY_MS, HOUR_MS } from "../../base/limit.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
-import { show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
+import { quotingText, show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
@@ -79,7 +79,7 @@ export const alertView = Type.Object({
   id: Type.String(),
   code: Type.String(),
   target: Type.String(),
-  message: Type.String(),
+  message: quotingText,
   /** The next step for the owner; null for a code of another release. */
   todo: textOrNull,
   /** When it resolves by itself, where the code says it. */

@@ -6,7 +6,7 @@ import { type Static, Type } from "typebox";
 import type { Json } from "../../base/json.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { json as anyJson, exactText, show, orNull as shownOrNull, time } from "../../base/schema.ts";
+import { eventJson, exactText, show, orNull as shownOrNull, time } from "../../base/schema.ts";
 import { showText } from "../../base/shape.ts";
 import { findNearestName } from "../../base/text.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
@@ -77,8 +77,8 @@ export const auditView = Type.Object({
   actorName: shownOrNull(Type.String()),
   targetName: shownOrNull(Type.String()),
   eventId: shownOrNull(Type.String()),
-  before: anyJson,
-  after: anyJson,
+  before: eventJson,
+  after: eventJson,
 });
 export type AuditView = Static<typeof auditView>;
 

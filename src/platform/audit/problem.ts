@@ -7,7 +7,7 @@ import { adviseOn } from "../../base/code/code.ts";
 import type { ProblemCode } from "../../base/code/problem-code.ts";
 import { newId } from "../../base/id.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
-import { show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
+import { quotingText, show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
@@ -35,7 +35,7 @@ export const problemView = Type.Object({
   id: Type.String(),
   code: Type.String(),
   target: Type.String(),
-  message: Type.String(),
+  message: quotingText,
   /** The next step for the owner; null for a code of another release. */
   todo: textOrNull,
   /** When it resolves by itself, where the code says it. */

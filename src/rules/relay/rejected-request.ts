@@ -62,7 +62,7 @@ export const rejectedView = Type.Object({
   /** The event ids and types as the requests gave them. They are not verified. */
   items: Type.Array(
     Type.Object({
-      eventId: Type.String(),
+      eventId: payloadText,
       eventType: shownOrNull(payloadText),
       firstAt: time,
       lastAt: time,

@@ -3,7 +3,7 @@
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { makeNameKey, type Page, type PageRequest } from "../../base/page.ts";
-import { oneOf, savedFile, time, timeOrNull, warningView } from "../../base/schema.ts";
+import { oneOf, quotingText, savedFile, time, timeOrNull, warningView } from "../../base/schema.ts";
 import { type Environment, isLocalEnvironment } from "../../platform/account/environment.ts";
 import { listOpenProblemsOfTarget } from "../../platform/audit/problem.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
@@ -78,7 +78,7 @@ export const relayView = Type.Object({
   handshake: Type.Optional(
     Type.Object({ name: Type.String(), message: Type.String(), verifyToken: Type.Optional(Type.String()) }),
   ),
-  problems: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
+  problems: Type.Array(Type.Object({ code: Type.String(), message: quotingText })),
 });
 export type RelayView = Static<typeof relayView>;
 

@@ -8,7 +8,15 @@ import { newId } from "../../base/id.ts";
 import { MAX_REASON_CHARS } from "../../base/limit.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { oneOf, show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
+import {
+  eventText,
+  oneOf,
+  show,
+  orNull as shownOrNull,
+  textOrNull,
+  time,
+  timeOrNull,
+} from "../../base/schema.ts";
 import { breaksPlainText, countChars } from "../../base/text.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
@@ -62,7 +70,7 @@ export const grantView = Type.Object({
   sourceRef: textOrNull,
   relay: textOrNull,
   eventId: textOrNull,
-  reason: textOrNull,
+  reason: shownOrNull(eventText),
   live: Type.Boolean(),
   grantedAt: time,
   expiresAt: timeOrNull,

@@ -7,7 +7,7 @@ import { newId } from "../../base/id.ts";
 import { MAX_CREDIT_LINE, MAX_ONCE_KEY_CHARS, MAX_REASON_CHARS } from "../../base/limit.ts";
 import { makePage, type Page, type PageRequest, readSeq } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { oneOf, show, textOrNull, time } from "../../base/schema.ts";
+import { eventText, oneOf, show, textOrNull, time } from "../../base/schema.ts";
 import { breaksOneLine, breaksPlainText, countChars } from "../../base/text.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -43,7 +43,7 @@ export const creditView = Type.Object({
   id: Type.String(),
   amount: Type.Integer(),
   balance: Type.Integer(),
-  reason: Type.String(),
+  reason: eventText,
   source: creditSource,
   relay: textOrNull,
   eventId: textOrNull,

@@ -6,7 +6,7 @@ import { type Static, Type } from "typebox";
 import type { JsonObject } from "../../base/json.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { oneOf, show, orNull as shownOrNull, textOrNull, time } from "../../base/schema.ts";
+import { oneOf, payloadJson, show, orNull as shownOrNull, textOrNull, time } from "../../base/schema.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../../store/table.ts";
@@ -92,7 +92,7 @@ export const purchaseView = Type.Object({
   currency: textOrNull,
   granted: Type.Unsafe<PurchaseData["granted"] | null>({}),
   takenBack: Type.Unsafe<PurchaseData["takenBack"] | null>({}),
-  data: Type.Unsafe<JsonObject>({}),
+  data: Type.Unsafe<JsonObject>(payloadJson),
   createdAt: time,
 });
 export type PurchaseView = Static<typeof purchaseView>;
