@@ -145,7 +145,7 @@ async function send(base: string, cookie: string, path: string, call: Call): Pro
 }
 
 /** Internal tables of the databases and the nodes, and tables that SQL triggers fill on any write. */
-const OTHERS = /^(sqlite_|node|writer_|capture|record_|stored_)|change/;
+const OTHERS = /^(sqlite_|node|writer_|capture|record_|stored_|ready_block)|change/;
 
 /** Maps a table's name to its rows, each as text. */
 type Snapshot = Map<string, string[]>;

@@ -1,6 +1,7 @@
 /** The approval page that a command opens when a scripted server sends one. */
 import { afterAll, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
+import { SYSTEM } from "../../src/base/system.ts";
 import { Remote } from "../../src/interfaces/cli/api/remote.ts";
 import type { Input } from "../../src/interfaces/cli/command.ts";
 import type { World } from "../../src/interfaces/cli/io.ts";
@@ -59,6 +60,7 @@ async function carry(): Promise<{ code: unknown; opened: string[]; told: string[
     clock: new VirtualClock(Date.UTC(2030, 0, 1)),
     cwd: tmpdir(),
     env: { RELAY_DOCS_URL: "https://relay.example.com" },
+    system: SYSTEM,
     untilStopped: (over: AbortSignal) => new Promise<void>((resolve) => over.addEventListener("abort", () => resolve())),
     openBrowser: (link: string) => {
       opened.push(link);

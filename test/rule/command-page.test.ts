@@ -74,7 +74,15 @@ const ONLY_THERE = [
     "relay restore",
     "relay send value",
   ],
-  ...["relay serve", "relay serve --backup-every", "relay sync", "relay sync --live", "relay sync --prune", "relay validate"],
+  ...[
+    "relay serve",
+    "relay serve --backup-every",
+    "relay sync",
+    "relay sync --live",
+    "relay sync --prune",
+    "relay upgrade --check",
+    "relay validate",
+  ],
 ];
 
 test("every other command in the service's sentences has its page", () => {
