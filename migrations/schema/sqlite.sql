@@ -328,6 +328,20 @@ CREATE INDEX email_intended ON email (seq) WHERE state = 'intended';
 
 CREATE INDEX email_unknown ON email (environment_id, seq) WHERE state = 'unknown';
 
+CREATE TABLE ended_link (
+  token_hash BLOB PRIMARY KEY,
+  owner_id TEXT NOT NULL REFERENCES owner (id) ON DELETE CASCADE,
+  why TEXT NOT NULL CHECK (why IN ('used', 'replaced', 'expired')),
+  -- The time when the row is deleted.
+  expires_at INTEGER NOT NULL,
+  -- The time of the first use after the end; NULL: none.
+  refused_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX ended_link_by_end ON ended_link (expires_at);
+
+CREATE INDEX ended_link_by_owner ON ended_link (owner_id);
+
 CREATE TABLE environment (
   id INTEGER PRIMARY KEY,
   app_id TEXT NOT NULL REFERENCES app (id) ON DELETE CASCADE,

@@ -94,6 +94,62 @@ describe("a key", () => {
   });
 });
 
+describe("an invitation", () => {
+  const invite = async () =>
+    (
+      await api.call("/api/owners", {
+        method: "POST",
+        session: true,
+        body: { email: "kim@example.com", memberships: [{ role: "viewer", app: "shop" }] },
+      })
+    ).json;
+  const use = (url: string) =>
+    api.call("/api/session/reset", {
+      method: "POST",
+      headers: { origin: api.base },
+      body: { token: new URL(url).hash.slice(1), password: "a long password" },
+    });
+  const refusals = async () => (await audited()).filter(({ action }) => action === "owner.link_refused");
+
+  test("sets the password of the member, who has the role of the invitation", async () => {
+    const { link } = await invite();
+    const reply = await use(link.url);
+    expect(reply.status).toBe(200);
+    const cookie =
+      reply.headers
+        .getSetCookie()
+        .find((one) => one.startsWith("relay_session="))
+        ?.split(";")[0] ?? "";
+    const { json } = await api.call("/api/session", { headers: { cookie } });
+    expect(json.apps.map(({ id }: { id: string }) => id)).toEqual(["shop"]);
+  });
+
+  const ENDED: readonly [why: string, end: (made: { owner: { id: string }; link: { url: string } }) => Promise<unknown>][] = [
+    ["used", ({ link }) => use(link.url)],
+    ["replaced", ({ owner }) => api.call(`/api/owners/${owner.id}/link`, { method: "POST", session: true })],
+    ["expired", async () => api.clock.jump(25 * 3_600_000)],
+  ];
+  test.each(ENDED)("that was %s is refused in one sentence, changes nothing and is audited once", async (why, end) => {
+    const made = await invite();
+    await end(made);
+    const before = await api.snapshot();
+    for (let turn = 0; turn < 2; turn++) {
+      const reply = await use(made.link.url);
+      expect([reply.status, reply.json.code]).toEqual([401, "unauthenticated"]);
+      expect(reply.json.message).toContain("This link was used already or has ended");
+    }
+    const changes = changesBetween(before, await api.snapshot());
+    expect(changes).toEqual(why === "expired" ? { audit: 1, ended_link: 1, signin_link: -1 } : { audit: 1, ended_link: 0 });
+    expect(await refusals()).toEqual([{ action: "owner.link_refused", target: "owner:kim@example.com" }]);
+  });
+
+  test("that never was is refused, and writes nothing", async () => {
+    const before = await api.snapshot();
+    expect((await use(`${api.base}/reset#${"x".repeat(32)}`)).json.code).toBe("unauthenticated");
+    expect(changesBetween(before, await api.snapshot())).toEqual({});
+  });
+});
+
 describe("a change of a role", () => {
   test("takes effect on the next request of an open session, and is audited with both roles", async () => {
     const kim = await addPerson("kim", [role("developer")]);

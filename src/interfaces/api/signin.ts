@@ -20,7 +20,9 @@ import {
 } from "../../platform/account/owner-network.ts";
 import {
   createSession,
+  findRefusedLink,
   findSigninLink,
+  recordRefusedLink,
   redeemSigninLink,
   rejectEndedLink,
   type SigninLinkKind,
@@ -242,7 +244,26 @@ async function isLinkLive(
   const link = await deps.store.read((tx) => findSigninLink(tx, given, nowMs));
   if (link?.kind === kind) return true;
   await deps.signinCap.countInvalidLink(source);
+  if (kind === "reset") await auditRefused(deps, given, nowMs);
   return false;
+}
+
+/** Audits the use of a member's link after its end, once for each link. A stranger without a real link writes nothing. */
+async function auditRefused({ store }: HttpDeps, given: string, nowMs: number): Promise<void> {
+  if ((await store.read((tx) => findRefusedLink(tx, given, nowMs))) === null) return;
+  await store.write("dashboard", async (tx) => {
+    const refused = await findRefusedLink(tx, given, nowMs);
+    if (refused === null) return;
+    await recordRefusedLink(tx, given, nowMs);
+    await writeAudit(tx, {
+      environmentId: SERVER_SCOPE,
+      nowMs,
+      by: "one-time link",
+      action: "owner.link_refused",
+      target: `owner:${refused.email}`,
+      after: { why: refused.why },
+    });
+  });
 }
 
 /** Checks the link before the expensive hash. The transaction uses it later. */

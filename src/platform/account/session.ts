@@ -167,6 +167,8 @@ export async function signOut(tx: Writer, sessionId: string): Promise<void> {
 /** Deletes expired sessions and one-time links. The daily maintenance calls it. */
 export async function deleteEndedSessions(tx: Writer, nowMs: number): Promise<void> {
   await tx.run("DELETE FROM session WHERE expires_at <= ?1", nowMs);
+  await tx.run("DELETE FROM ended_link WHERE expires_at <= ?1", nowMs);
+  await rememberEnded(tx, "expired", "expires_at <= ?3", nowMs, nowMs);
   await tx.run("DELETE FROM signin_link WHERE expires_at <= ?1", nowMs);
 }
 
@@ -214,6 +216,8 @@ export async function createSigninLink(
   },
 ): Promise<{ token: string; expiresAt: number }> {
   const { kind, ownerId, lifeMs = LIFE_MS[input.kind], keepEarlier = false } = input;
+  if (kind === "reset" && !keepEarlier)
+    await rememberEnded(tx, "replaced", "owner_id = ?3", input.nowMs, ownerId);
   if (kind !== "local" && !keepEarlier)
     await tx.run("DELETE FROM signin_link WHERE kind = ?1 AND owner_id IS ?2", kind, ownerId);
   const token = newToken(LINK_TOKEN_CHARS);
@@ -236,8 +240,62 @@ export async function redeemSigninLink(
 ): Promise<SigninLink> {
   const link = await findSigninLink(tx, input.token, input.nowMs);
   if (link === null || link.kind !== input.kind) throw rejectEndedLink(input.kind);
+  if (link.kind === "reset")
+    await rememberEnded(tx, "used", "token_hash = ?3", input.nowMs, hashToken(input.token));
   await SIGNIN_LINK.delete(tx, link);
   return link;
+}
+
+/** Time for which a link is known after its end. */
+const ENDED_LINK_MS = 30 * DAY_MS;
+
+type EndedWhy = "used" | "replaced" | "expired";
+
+/** Remembers that links of members end. `which` is a condition with ?3. */
+async function rememberEnded(
+  tx: Writer,
+  why: EndedWhy,
+  which: string,
+  nowMs: number,
+  value: string | number | Uint8Array | null,
+): Promise<void> {
+  await tx.run(
+    `INSERT INTO ended_link (token_hash, owner_id, why, expires_at)
+     SELECT token_hash, owner_id, ?1, ?2 FROM signin_link WHERE owner_id IS NOT NULL AND ${which}
+     ON CONFLICT (token_hash) DO NOTHING`,
+    why,
+    nowMs + ENDED_LINK_MS,
+    value,
+  );
+}
+
+/** Finds the member of a link that has ended, and why it ended; null for a link that is unknown, or whose use was refused before. */
+export async function findRefusedLink(
+  tx: Reader,
+  token: string,
+  nowMs: number,
+): Promise<{ email: string; why: EndedWhy } | null> {
+  const tokenHash = hashToken(token);
+  const ended = await tx.get<{ email: string; why: EndedWhy }>(
+    `SELECT owner.email AS email, why FROM ended_link JOIN owner ON owner.id = owner_id
+     WHERE token_hash = ?1 AND refused_at IS NULL`,
+    tokenHash,
+  );
+  if (ended !== null) return ended;
+  const late = await tx.get<{ email: string }>(
+    `SELECT owner.email AS email FROM signin_link JOIN owner ON owner.id = owner_id WHERE token_hash = ?1 AND expires_at <= ?2`,
+    tokenHash,
+    nowMs,
+  );
+  return late === null ? null : { ...late, why: "expired" };
+}
+
+/** Records that the use of an ended link was refused. A second use is not recorded again. */
+export async function recordRefusedLink(tx: Writer, token: string, nowMs: number): Promise<void> {
+  const tokenHash = hashToken(token);
+  await rememberEnded(tx, "expired", "token_hash = ?3", nowMs, tokenHash);
+  await tx.run("DELETE FROM signin_link WHERE token_hash = ?1", tokenHash);
+  await tx.run("UPDATE ended_link SET refused_at = ?2 WHERE token_hash = ?1", tokenHash, nowMs);
 }
 
 const NEW_LINK: Record<SigninLinkKind, string> = {

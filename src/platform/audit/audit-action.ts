@@ -83,6 +83,7 @@ export const AUDIT_ACTIONS = {
   "app.emptied": "All data of a deleted app was removed.",
   "owner.created": "A member was created, who signs in to the dashboard.",
   "owner.invited": "A member was invited by a one-time link.",
+  "owner.link_refused": "A member's one-time link was used after its end. It is recorded once for each link.",
   "owner.reset": "A link to set a member's new password was created.",
   "owner.signed_in": "A member signed in.",
   "owner.signed_out_everywhere": "All sessions of a member were ended.",
