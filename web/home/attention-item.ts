@@ -117,7 +117,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${(code === "relay_failing" || code === "relay_nobody") && newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>Open the newest</a>`}
     ${code === "sale_suspended" && html`<a class="button primary" href=${pagePath(place, "people", target.slice("person:".length))}>Open person</a>`}
     ${code === "relay_failing" && html`<a class="button" href=${events("queued", "any")}>Show waiting events</a>`}
-    ${code === "backup_missing" && html`<a class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Back up now</a>`}
+    ${code === "backup_missing" && html`<a data-needs="manage_server" class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Back up now</a>`}
     ${code === "backup_copy_failed" && html`<a class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Open backups</a>`}
     ${code === "sender_domain_required" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a sender domain</a>`}
     ${(code === "alerts_unmailed" || code === "codes_unmailed") && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>Open the mail server</a>`}

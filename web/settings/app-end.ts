@@ -18,7 +18,7 @@ export function AppEnd({ place }: { place: Place }): View {
   const [isAsking, setAsking] = useState(false);
   if (settings === undefined || settings.mode !== "server") return null;
   const { id } = settings.app;
-  return html`<${SettingCard} title="Delete this app">
+  return html`<${SettingCard} title="Delete this app" needs="manage_server">
     <p>Relay deletes both environments with their relays, events, people and records. Receiver URLs and keys stop working at once.</p>
     <button type="button" class="danger" onClick=${() => setAsking(true)}>Delete ${id}…</button>
     ${isAsking && html`<${DeleteApp} id=${id} onClose=${() => setAsking(false)} />`}

@@ -41,7 +41,7 @@ function AppName({ place }: { place: Place }): View {
   return html`<${SettingCard} title="App" error=${error}>
     <form class="setting-line" key=${app.name} onSubmit=${rename}>
       <label class="field"><span>Name</span><input name="name" required maxlength="100" autocomplete="off" defaultValue=${app.name} /></label>
-      <button disabled=${isSending}>${isSending ? "Saving…" : "Rename"}</button></form>
+      <button data-needs="manage_server" disabled=${isSending}>${isSending ? "Saving…" : "Rename"}</button></form>
     <p class="quiet">Its id <code>${app.id}</code> <${CopyButton} text=${app.id} label="Copy the app’s id" words=${null} /> is part of every receiver URL and never changes.
       ${mode === "server" && html` <a href="/new-app">Create another app</a>`}</p>
   <//>`;

@@ -1,19 +1,23 @@
 /** Card of one setting: its state, its control and the error of a rejected change. */
 import { useState } from "preact/hooks";
+import type { Permission } from "../../src/platform/account/permission.ts";
 import { html, type View } from "../base/html.ts";
 import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 
 export function SettingCard({
   title,
+  needs,
   error = null,
   children,
 }: {
   title: string;
+  /** The permission of a member for whom the card shows. Absent: everyone. */
+  needs?: Permission;
   error?: string | null;
   children?: View;
 }): View {
-  return html`<section class="card setting" aria-label=${title}><h2>${title}</h2>${children}
+  return html`<section class="card setting" data-needs=${needs} aria-label=${title}><h2>${title}</h2>${children}
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}</section>`;
 }
 

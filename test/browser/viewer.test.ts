@@ -1,0 +1,38 @@
+/** What a viewer sees: no button that the server would refuse, and no search in values that the role hides. */
+import { afterAll, expect, test } from "bun:test";
+import { systemClock } from "../../src/base/clock.ts";
+import { createOwner } from "../../src/platform/account/owner.ts";
+import { EVERY } from "../../src/platform/account/permission.ts";
+import { createSession } from "../../src/platform/account/session.ts";
+import { openDashboard } from "../kit/browser.ts";
+import { makeOrders } from "../kit/relay-definition.ts";
+
+const dashboard = await openDashboard({ environments: ["development", "production"], config: { mode: "server", baseUrl: null } });
+const { page, context, running, at } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+async function signIn(role: "owner" | "viewer"): Promise<void> {
+  const token = await running.service.store.write("app", async (tx) => {
+    const nowMs = systemClock.now();
+    const memberships = [{ appId: EVERY, name: EVERY, role, payloads: role === "owner" }];
+    const person = await createOwner(tx, { email: `${role}@example.com`, passwordHash: null, memberships, nowMs });
+    return (await createSession(tx, person.id, nowMs)).token;
+  });
+  await context.clearCookies();
+  await context.addCookies([{ name: "relay_session", value: token, url: running.service.url }]);
+}
+
+test("a viewer gets no button to rename or delete the app, and no search in records, and an owner gets them", async () => {
+  await makeOrders(running);
+  for (const role of ["owner", "viewer"] as const) {
+    await signIn(role);
+    await page.goto(at("settings"));
+    await page.getByRole("region", { name: "App", exact: true }).waitFor();
+    const [rename, end] = [page.getByRole("button", { name: "Rename" }), page.getByRole("region", { name: "Delete this app" })];
+    if (role === "owner") await end.waitFor();
+    expect([role, await rename.isVisible(), await end.isVisible()]).toEqual([role, role === "owner", role === "owner"]);
+    await page.goto(at("records/orders"));
+    await page.getByRole("heading", { name: "orders" }).waitFor();
+    expect([role, await page.getByLabel("Text in a record").isVisible()]).toEqual([role, role === "owner"]);
+  }
+});
