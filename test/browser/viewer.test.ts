@@ -5,22 +5,52 @@ import { createOwner } from "../../src/platform/account/owner.ts";
 import { EVERY } from "../../src/platform/account/permission.ts";
 import { createSession } from "../../src/platform/account/session.ts";
 import { openDashboard } from "../kit/browser.ts";
+import { shoot } from "../kit/browser-shots.ts";
 import { makeOrders } from "../kit/relay-definition.ts";
 
 const dashboard = await openDashboard({ environments: ["development", "production"], config: { mode: "server", baseUrl: null } });
 const { page, context, running, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
 
+const tokens = new Map<string, string>();
+
 async function signIn(role: "owner" | "viewer"): Promise<void> {
-  const token = await running.service.store.write("app", async (tx) => {
+  const token = tokens.get(role) ?? (await makeMember(role));
+  tokens.set(role, token);
+  await context.clearCookies();
+  await context.addCookies([{ name: "relay_session", value: token, url: running.service.url }]);
+}
+
+/** Makes the member and returns the token of a session. */
+function makeMember(role: "owner" | "viewer"): Promise<string> {
+  return running.service.store.write("app", async (tx) => {
     const nowMs = systemClock.now();
     const memberships = [{ appId: EVERY, name: EVERY, role, payloads: role === "owner" }];
     const person = await createOwner(tx, { email: `${role}@example.com`, passwordHash: null, memberships, nowMs });
     return (await createSession(tx, person.id, nowMs)).token;
   });
-  await context.clearCookies();
-  await context.addCookies([{ name: "relay_session", value: token, url: running.service.url }]);
 }
+
+test("a viewer sees the state of a setting in words, and an owner can change it", async () => {
+  for (const role of ["owner", "viewer"] as const) {
+    await signIn(role);
+    await page.goto(at("settings"));
+    const card = page.getByRole("region", { name: "The processor secret" });
+    await card.waitFor();
+    const isOwner = role === "owner";
+    expect([role, await card.getByLabel("Signing secret").isVisible(), await page.getByText("Create another app").isVisible()]).toEqual([
+      role,
+      isOwner,
+      isOwner,
+    ]);
+    const change = page.locator("label.switch").first();
+    await change.waitFor();
+    expect([role, await change.getByRole("checkbox").isVisible()]).toEqual([role, isOwner]);
+    const said = await change.evaluate((one) => getComputedStyle(one, "::after").content);
+    expect([role, said]).toEqual([role, isOwner ? "none" : expect.stringMatching(/^": (on|off)"$/)]);
+    await shoot(page, `settings-of-${role}`, { fullPage: true });
+  }
+});
 
 test("a viewer gets no button to rename or delete the app, and no search in records, and an owner gets them", async () => {
   await makeOrders(running);

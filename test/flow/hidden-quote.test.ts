@@ -171,6 +171,12 @@ test.each(TRIES)("%s is refused to a viewer, and an owner may do it", async (_na
   expect([refused.status, refused.text.includes("read_payloads"), admitted.status]).toEqual([403, true, 200]);
 });
 
+test("a viewer finds events by the address of a person, but not by a part of it", async () => {
+  const byAddress = await ask("viewer", "GET", "/events?q=kim@example.com");
+  expect([byAddress.status, JSON.parse(byAddress.text).items.length > 0, byAddress.text.includes(MARK)]).toEqual([200, true, false]);
+  expect((await ask("viewer", "GET", "/events?q=kim@example")).status).toBe(403);
+});
+
 test("a viewer finds an event by its id, and a checked draft does not say which records match", async () => {
   const [id = ""] = ids.events ?? [];
   expect((await ask("viewer", "GET", `/events?q=${id}`)).text).toContain(id);

@@ -39,11 +39,11 @@ function AppName({ place }: { place: Place }): View {
     if ((await send({ ...wanted, done: "App renamed." })) !== null) await loadSession();
   };
   return html`<${SettingCard} title="App" error=${error}>
-    <form class="setting-line" key=${app.name} onSubmit=${rename}>
+    <form data-needs="manage_server" class="setting-line" key=${app.name} onSubmit=${rename}>
       <label class="field"><span>Name</span><input name="name" required maxlength="100" autocomplete="off" defaultValue=${app.name} /></label>
-      <button data-needs="manage_server" disabled=${isSending}>${isSending ? "Saving…" : "Rename"}</button></form>
+      <button disabled=${isSending}>${isSending ? "Saving…" : "Rename"}</button></form>
     <p class="quiet">Its id <code>${app.id}</code> <${CopyButton} text=${app.id} label="Copy the app’s id" words=${null} /> is part of every receiver URL and never changes.
-      ${mode === "server" && html` <a href="/new-app">Create another app</a>`}</p>
+      ${mode === "server" && html` <a data-needs="manage_server" href="/new-app">Create another app</a>`}</p>
   <//>`;
 }
 
@@ -95,7 +95,7 @@ function Receipts({ place }: { place: Place }): View {
         : `Receipts are written as records of ${collection} now.`;
     void change({ receipts: { collection: collection === "" ? null : collection } }, done);
   };
-  return html`<${SettingCard} title="Receipts as records" error=${error}>
+  return html`<${SettingCard} title="Receipts as records" needs="edit_settings" error=${error}>
     <label class="field setting-narrow"><span>Collection</span><select value=${chosen} disabled=${isSending} onChange=${set}>
       <option value="" selected=${chosen === ""}>None</option>
       ${listed.map((name) => html`<option key=${name} value=${name} selected=${name === chosen}>${name}</option>`)}</select></label>

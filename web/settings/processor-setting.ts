@@ -31,11 +31,11 @@ export function ProcessorSetting({ place }: { place: Place }): View {
         ? html`<b>No secret is set.</b> Relays whose scheme is <code>processor</code> reject every request until then.`
         : html`Set <${Ago} at=${kept.setAt} />, fingerprint <code>${kept.fingerprint}</code>. It is never shown again.`
     }</p>
-    <form class="setting-line" onSubmit=${save}>
+    <form data-needs="edit_settings" class="setting-line" onSubmit=${save}>
       <label class="field"><span>${kept === null ? "Signing secret" : "New signing secret"}</span>
         <input name="secret" type="password" required autocomplete="off" spellcheck=${false} /></label>
-      <button data-needs="edit_settings" class=${kept === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : kept === null ? "Set secret" : "Replace secret"}</button>
-      ${kept !== null && html`<button data-needs="edit_settings" type="button" class="quiet-danger" onClick=${() => setRemoving(true)}>Remove…</button>`}
+      <button class=${kept === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : kept === null ? "Set secret" : "Replace secret"}</button>
+      ${kept !== null && html`<button type="button" class="quiet-danger" onClick=${() => setRemoving(true)}>Remove…</button>`}
     </form>
     <p class="quiet">Your payment processor shows the secret in the settings of its webhook endpoint. It often begins with <code>whsec_</code>. Each environment needs its own endpoint and secret. When you replace the secret, the earlier one stops working at once.</p>
     ${

@@ -21,7 +21,7 @@ export function SettingCard({
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}</section>`;
 }
 
-/** Switch that is disabled during a change, then shows the service's answer. */
+/** Switch that is disabled during a change, then shows the service's answer. A member who may not change settings sees its state in words. */
 export function SettingSwitch({
   label,
   isOn,
@@ -40,5 +40,5 @@ export function SettingSwitch({
     await onSet(checked);
     setWanted(null);
   };
-  return html`<label class="switch"><input type="checkbox" checked=${wanted ?? isOn} disabled=${wanted !== null} onChange=${set} /><span>${label}</span></label>`;
+  return html`<label class="switch" data-state=${isOn ? ": on" : ": off"}><input data-needs="edit_settings" type="checkbox" checked=${wanted ?? isOn} disabled=${wanted !== null} onChange=${set} /><span>${label}</span></label>`;
 }

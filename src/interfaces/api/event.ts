@@ -15,6 +15,7 @@ import { replayPlan } from "../../engine/event/replay-plan.ts";
 import { retryEventNow } from "../../engine/event/retry-now.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../../engine/event/view.ts";
 import { evaluateEventCause, eventCauseView } from "../../insight/overview/failure-cause.ts";
+import { findPersonByEmail } from "../../shop/people/person.ts";
 import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { requirePayloads } from "../http/payload-mask.ts";
@@ -59,15 +60,20 @@ const eventFilterFields = Type.Object(eventFilter);
 
 type FilterCall = Pick<EnvironmentCall, "environmentId" | "may"> & { deps: HttpDeps };
 
-/** Reads the filter. A search in payloads would tell their values, so it needs the permission to see them. */
+/**
+ * Reads the filter. A search in payloads would tell their values, so it needs the permission to see them. The address of a person is visible to
+ * everyone, so a search for it finds the events that name a person whom they did not find.
+ */
 async function readFilter<Asked extends Static<typeof eventFilterFields>>(
   call: FilterCall,
   { since, until, ...asked }: Asked,
 ) {
   const { q = "", mapped } = asked;
-  if (q !== "" && !isId("evt", q)) requirePayloads(call, "A search in payloads (q)");
-  if (mapped !== undefined) requirePayloads(call, "A search in mapped values (mapped)");
   const { environmentId, deps } = call;
+  const isOfPerson = (): Promise<boolean> =>
+    deps.store.read(async (tx) => (await findPersonByEmail(tx, environmentId, q)) !== null);
+  if (q !== "" && !isId("evt", q) && !(await isOfPerson())) requirePayloads(call, "A search in payloads (q)");
+  if (mapped !== undefined) requirePayloads(call, "A search in mapped values (mapped)");
   const between = { sinceMs: readTime("since", since), untilMs: readTime("until", until) };
   return { ...(await lookUpNames(deps.store, environmentId, asked)), ...between };
 }
