@@ -46,7 +46,7 @@ test("a viewer sees the state of a setting in words, and an owner can change it"
     const change = page.locator("label.switch").first();
     await change.waitFor();
     expect([role, await change.getByRole("checkbox").isVisible()]).toEqual([role, isOwner]);
-    const said = await change.evaluate((one) => getComputedStyle(one, "::after").content);
+    const said = await change.locator("span").evaluate((one) => getComputedStyle(one, "::after").content);
     expect([role, said]).toEqual([role, isOwner ? "none" : expect.stringMatching(/^": (on|off)"$/)]);
     await shoot(page, `settings-of-${role}`, { fullPage: true });
   }

@@ -40,5 +40,5 @@ export function SettingSwitch({
     await onSet(checked);
     setWanted(null);
   };
-  return html`<label class="switch" data-state=${isOn ? ": on" : ": off"}><input data-needs="edit_settings" type="checkbox" checked=${wanted ?? isOn} disabled=${wanted !== null} onChange=${set} /><span>${label}</span></label>`;
+  return html`<label class="switch"><input data-needs="edit_settings" type="checkbox" checked=${wanted ?? isOn} disabled=${wanted !== null} onChange=${set} /><span data-state=${isOn ? ": on" : ": off"}>${label}</span></label>`;
 }
