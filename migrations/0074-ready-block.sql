@@ -1,4 +1,4 @@
--- The due events of a relay are led to in blocks of 2,048 numbers, as those of its name are: with the relay first, the index has a last page for each
+-- The index finds the due events of a relay in blocks of 2,048 numbers, as the index of its name does. With the relay first, the index has a last page for each
 -- relay, and a group of fifty relays' events wrote as many.
 CREATE TABLE ready_block (
   -- A key of relay_key.
