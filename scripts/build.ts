@@ -8,8 +8,7 @@ import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { BUILD_FLAGS } from "./build-flags.ts";
 import { fetchBun } from "./release/fetch-bun.ts";
-import { releasesUrl } from "./release/installers.ts";
-import { findReleaseTime, readManifest, readRepository } from "./release/release.ts";
+import { findReleaseTime, readManifest, readRepository, releasesUrl } from "./release/release.ts";
 import { executableFile, RELEASED, type ReleasedSystem } from "./release/systems.ts";
 import { runStep } from "./step.ts";
 

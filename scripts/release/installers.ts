@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { archiveFile } from "./archives.ts";
 import { hashFile } from "./checksums.ts";
-import { type Release, readManifest } from "./release.ts";
+import { type Release, readManifest, releasesUrl } from "./release.ts";
 import type { ReleasedSystem } from "./systems.ts";
 
 const SUMMARY = "Run actions exactly once for the events that providers send";
@@ -97,11 +97,6 @@ export function writeScoopManifest(release: Release): string[] {
   const file = join(out, "relay-service.json");
   writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
   return [file];
-}
-
-/** Returns the address below which a repository has its releases. */
-export function releasesUrl(repository: string | null): string | null {
-  return repository === null ? null : `${repository}/releases`;
 }
 
 function archiveUrl(

@@ -53,6 +53,11 @@ export function readRepository({ repository }: Pick<ProjectManifest, "repository
   return address;
 }
 
+/** Returns the address below which a repository has its releases. */
+export function releasesUrl(repository: string | null): string | null {
+  return repository === null ? null : `${repository}/releases`;
+}
+
 /** Returns the time of a release, or 1980 for sources without git. */
 export function readReleaseTime(): Date {
   return findReleaseTime() ?? new Date(Date.UTC(1980, 0, 1));

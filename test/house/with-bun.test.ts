@@ -4,6 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCli } from "../kit/cli-process.ts";
@@ -98,5 +99,20 @@ test("a service whose launcher is killed stops like after a signal, and deletes 
     expect(readdirSync(cwd)).not.toContain("running.json");
   } finally {
     rmSync(cwd, { recursive: true });
+  }
+});
+
+test("the package scripts without the tools of development import only what running needs", async () => {
+  const { scripts, dependencies } = await Bun.file(join(PROJECT_ROOT, "package.json")).json();
+  const entrypoints = Object.values<string>(scripts).flatMap((line) => /^node scripts\/with-bun\.mjs (\S+\.ts)/.exec(line)?.[1] ?? []);
+  expect(entrypoints).toContain("scripts/build.ts");
+  for (const entry of new Set(entrypoints)) {
+    const built = await Bun.build({ entrypoints: [join(PROJECT_ROOT, entry)], packages: "external", target: "bun", splitting: true });
+    const files = await Promise.all(built.outputs.filter(({ path }) => path.endsWith(".js")).map((output) => output.text()));
+    const named = files.flatMap((code) => new Bun.Transpiler({ loader: "js" }).scanImports(code).map(({ path }) => path));
+    const packages = named
+      .filter((path) => /^[a-z@]/.test(path) && !/^(node:|bun(:|$))/.test(path) && !isBuiltin(path))
+      .map((path) => path.split("/", path.startsWith("@") ? 2 : 1).join("/"));
+    expect([entry, [...new Set(packages)].filter((name) => !(name in dependencies))]).toEqual([entry, []]);
   }
 });
