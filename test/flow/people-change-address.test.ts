@@ -125,7 +125,7 @@ describe("an erasure of Bob leaves what Ada has with an address", () => {
     await running.clock.advance(1_000);
   };
   const reasons = async (person: string) =>
-    (await running.rows<{ reason: string }>("SELECT reason FROM credit WHERE person_id = ?1", person)).map(({ reason }) => reason);
+    (await running.rows<{ reason: string }>("SELECT reason FROM credit WHERE person_id = ?1", person)).map(({ reason }) => reason).sort();
   const payload = async (id: string) => (await running.api("GET", `/events/${id}`)).body.event.payload;
 
   beforeEach(async () => {

@@ -23,6 +23,10 @@ interface RowMove {
   count: (connection: SqliteConnection) => Promise<number>;
 }
 
+/** The applied migrations. It exists before the first one. */
+const OWN_TABLE =
+  "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL, hash TEXT)";
+
 const ROW_MOVES: Readonly<Record<number, RowMove>> = { 26: { step: moveEvents, count: countMoving } };
 
 /**
@@ -41,9 +45,7 @@ export async function migrate(
   before: (from: number) => Promise<void> = async () => undefined,
   onProgress: MigrationProgress = () => undefined,
 ): Promise<number[]> {
-  connection.exec(
-    "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL, hash TEXT)",
-  );
+  connection.exec(OWN_TABLE);
   const { current, faults } = await inReadTransaction(connection, async () => ({
     current: (await listApplied(connection)).at(-1)?.number ?? 0,
     faults: await listTableFaults(connection),
@@ -141,7 +143,12 @@ function apply(connection: SqliteConnection, migrations: readonly Migration[], n
   connection.exec("BEGIN IMMEDIATE");
   try {
     const isNew = database.query("SELECT 1 FROM schema_migration").get() === null;
-    if (isNew) database.run(schema);
+    if (isNew) {
+      // The first start of an older version, which was killed, can have left the table without its newer columns.
+      database.run("DROP TABLE schema_migration");
+      database.run(OWN_TABLE);
+      database.run(schema);
+    }
     for (const { number, name, sql } of migrations) {
       // Another process can have applied it first.
       if (isApplied(connection, number)) continue;
