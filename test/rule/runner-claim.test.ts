@@ -24,8 +24,11 @@ let caller: FakeCaller;
 let mails: OutgoingMail[];
 let lines: string[];
 let other: Runner | null;
+/** Ends when `running` has its service again. The runner of a restarted service can send before that. */
+let restarted: Promise<unknown> = Promise.resolve();
 const mailer = {
   async send(mail: OutgoingMail) {
+    await restarted;
     await running.service.store.write("app", (tx) => markTextLeft(tx, mail.emailId, running.clock.now()));
     mails.push(mail);
     return { kind: "sent" } as const;
@@ -254,7 +257,8 @@ describe("between the claim's commit and the send", () => {
       const [run] = await running.rows<{ results: string; finished_at: number | null }>("SELECT results, finished_at FROM run");
       expect([JSON.parse(run?.results ?? "null"), run?.finished_at]).toMatchObject([[{ type: "write_record", outcome: "done" }], null]);
       expect(await countOf("record")).toBe(1);
-      await running.restart();
+      restarted = running.restart();
+      await restarted;
       await running.drain();
       const view = await showEvent(running, event as string);
       expect(view).toMatchObject({ state: "done", attempts: 2 });
