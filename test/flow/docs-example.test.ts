@@ -154,7 +154,7 @@ class Terminal {
   async relay(words: readonly string[], input: string): Promise<string> {
     if (words[0] === "dev") return await this.#start();
     const { said, told, code } = await runCommand(words, { cwd: this.folder, input, clock: systemClock, env: this.#env });
-    expect([words.join(" "), code, told]).toEqual([words.join(" "), 0, told]);
+    expect([words.join(" "), code, code === 0 ? told : `${said}\n${told}`]).toEqual([words.join(" "), 0, told]);
     return `${said}\n${told}`;
   }
 
