@@ -23,8 +23,8 @@ interface Channel {
   upgrade: readonly string[];
 }
 
-/** Debian's package manager keeps this file of each installed package. */
-const DEBIAN_FILE = "/var/lib/dpkg/info/relay-service.list";
+/** The license that the Debian package installs. Every package must have this file. */
+const DEBIAN_FILE = "/usr/share/doc/relay-service/copyright";
 /** Engines create one of these files in each container. */
 const CONTAINER_FILES = ["/.dockerenv", "/run/.containerenv"];
 
