@@ -211,7 +211,7 @@ describe("the channel", () => {
     },
     {
       rule: "of the Debian package",
-      given: { executable: "/usr/bin/relay", exists: (path) => path.startsWith("/var/lib/dpkg/") },
+      given: { executable: "/usr/bin/relay", exists: (path) => path.startsWith("/usr/share/doc/relay-service/") },
       name: "the Debian package",
       command: "sudo apt install ./<the newer package>.deb",
     },
