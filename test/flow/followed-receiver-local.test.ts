@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemClock } from "../../src/base/clock.ts";
 import { startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
@@ -30,7 +31,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 test("files of a follower and its source are applied in any order, and relay send reaches the follower through its source", async () => {
   await using dev = startCli(["dev", "--port", "0"], { cwd: home });
   await dev.line("Dashboard");
-  const sent = await runCommand(["send", "archive", "--json"], { cwd: home });
+  const sent = await runCommand(["send", "archive", "--json"], { cwd: home, clock: systemClock });
   expect([sent.code, sent.said]).toEqual([0, expect.stringContaining('"relay": "archive"')]);
   const listed = await runCommand(["events", "list", "--relay", "archive"], { cwd: home });
   expect(listed.said).toContain("archive");
@@ -49,7 +50,7 @@ test("relay send says so if only the source takes the event", async () => {
   await using dev = startCli(["dev", "--port", "0"], { cwd: home });
   await dev.line("Dashboard");
   writeFileSync(join(home, "event.json"), '{"id":"a"}');
-  const sent = await runCommand(["send", "archive", "--data", "event.json"], { cwd: home });
+  const sent = await runCommand(["send", "archive", "--data", "event.json"], { cwd: home, clock: systemClock });
   expect([sent.code, sent.told]).toEqual([0, expect.stringContaining("stripe received the request, but archive created no event")]);
 });
 
