@@ -19,7 +19,7 @@ const SHA256: Readonly<Record<Architecture, string>> = {
   arm64: "01f4330719fd4f65580e16ea5a0527f372fca750e8f588d26deaf09f2d3b1cf4",
 };
 
-/** What the image takes from the package, apart from the libraries. */
+/** The license of the package. The image takes it and the libraries. */
 const COPYRIGHT = "usr/share/doc/libc6/copyright";
 
 export interface Libc {

@@ -1,4 +1,4 @@
-/** What a viewer sees: no button that the server would refuse, and no search in values that the role hides. */
+/** The dashboard of a viewer: no button that the server would refuse, and no search in values that the role hides. */
 import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";

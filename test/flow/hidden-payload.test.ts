@@ -1,5 +1,5 @@
 /**
- * A viewer reads everything, and sees no value of a payload: the mark stands in each stored request, and no response of any route contains it. An
+ * A viewer reads everything, and sees no value of a payload: each stored request contains the mark, and no response of any route does. An
  * owner finds it in the same responses.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";

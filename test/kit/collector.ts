@@ -36,7 +36,7 @@ export interface CollectorDouble extends AsyncDisposable {
   resource: Record<string, unknown>;
   /** The path and the headers of each export. */
   exports: { path: string; headers: Record<string, string> }[];
-  /** What broke the protocol. */
+  /** The breaches of the protocol. */
   faults: string[];
   /** Answers the next exports; the last answer stays. */
   answer(...answers: CollectorAnswer[]): void;

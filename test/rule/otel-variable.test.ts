@@ -1,4 +1,4 @@
-/** The variables of OpenTelemetry: what each of them sets, and what a value that cannot be used is told. */
+/** The variables of OpenTelemetry: the setting of each value, and the refusal of a value that cannot be used. */
 import { describe, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
 import type { TelemetryConfig } from "../../src/base/config.ts";

@@ -231,7 +231,7 @@ step("a purge without data removes the data directory", async () => {
   expect(await look("/var/lib/relay")).toBe("missing");
 });
 
-/** What Debian's own checker says about the package, and why it stays. */
+/** The tags that Debian's own checker gives the package, each with the reason why it stays. */
 const KNOWN_TAGS: Readonly<Record<string, string>> = {
   "bogus-mail-host": "the project has no address",
   "bogus-mail-host-in-debian-changelog": "the project has no address",

@@ -57,7 +57,7 @@ beforeAll(async () => {
   registry = await startNpmRegistry();
   writeFileSync(join(place, "npmrc"), registry.npmrc);
   const out = join(place, "release");
-  // The build fetches the Bun of other systems from the registry of whoever runs the tests. The registry of this test does not have it.
+  // The build fetches the Bun of other systems from the registry of this machine. The registry of this test does not have it.
   const said = await mustRun([process.execPath, "scripts/release/main.ts", "--npm", "--out", out], PROJECT, undefined, process.env);
   published = [...said.matchAll(/^npm publish .* # (\S+)$/gm)].map(([, name = ""]) => name);
   for (const name of published) await mustRun(["npm", "publish", join(out, "npm", name)], place, "publisher");

@@ -70,6 +70,25 @@ export async function loadClient(): Promise<typeof Client> {
   return (await import("undici/lib/dispatcher/client.js")).default;
 }
 
+/** Makes a client that sends every request over the open socket, whose address was checked. */
+export function makeSocketClient(UndiciClient: typeof Client, origin: string, socket: Socket): Client {
+  let isGiven = false;
+  return new UndiciClient(origin, {
+    // The callback is deferred, because undici is not ready yet. A second call means that the connection is gone.
+    connect: (_options, callback) =>
+      queueMicrotask(() => {
+        if (isGiven) return callback(new Error("the connection was closed"), null);
+        isGiven = true;
+        callback(null, socket);
+      }),
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: IDLE_MS,
+    keepAliveMaxTimeout: IDLE_MS,
+    keepAliveTimeoutThreshold: IDLE_MARGIN_MS,
+  });
+}
+
 export class Connection {
   readonly origin: string;
   readonly address: string;
@@ -89,21 +108,7 @@ export class Connection {
       : Number.POSITIVE_INFINITY;
     this.#socket = socket;
     this.#interim = new InterimResponses(socket);
-    let isGiven = false;
-    this.#client = new UndiciClient(origin, {
-      // The callback is deferred, because undici is not ready yet. A second call means that the connection is gone.
-      connect: (_options, callback) =>
-        queueMicrotask(() => {
-          if (isGiven) return callback(new Error("the connection was closed"), null);
-          isGiven = true;
-          callback(null, socket);
-        }),
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: IDLE_MS,
-      keepAliveMaxTimeout: IDLE_MS,
-      keepAliveTimeoutThreshold: IDLE_MARGIN_MS,
-    });
+    this.#client = makeSocketClient(UndiciClient, origin, socket);
   }
 
   /** False once either side closed it or a response announced the end. */

@@ -9,12 +9,9 @@ import type { Clock } from "../../base/clock.ts";
 import { canonicalAddress, evaluateAddress, parseAllowList } from "./address.ts";
 import { type AddressLookup, isUnanswered, makeLookup } from "./address-lookup.ts";
 import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
-import { loadClient } from "./connection.ts";
+import { loadClient, makeSocketClient } from "./connection.ts";
 
-/** The time that an idle connection stays open; many servers close theirs after five seconds. */
-const IDLE_MS = 4_000;
-
-interface OperatorRequest {
+export interface OperatorRequest {
   method: "GET" | "POST";
   /** An http or https URL without a user name. */
   url: URL;
@@ -35,7 +32,7 @@ interface OperatorResponse {
 /** The request got no response that can be used. The message is a sentence that names the host and never the path, the query or a header. */
 export class OperatorRequestFailed extends Error {}
 
-interface OperatorClientOptions {
+export interface OperatorClientOptions {
   clock: Clock;
   /** Private hosts that the operator allows: names, or ranges such as `10.1.0.0/16`. */
   allowPrivate: readonly string[];
@@ -118,21 +115,7 @@ export class OperatorClient {
       trust: isTls ? this.#trust : null,
       signal,
     });
-    const UndiciClient = await loadClient();
-    let isGiven = false;
-    const client = new UndiciClient(url.origin, {
-      // The callback is deferred, because undici is not ready yet. A second call means that the connection is gone.
-      connect: (_options, callback) =>
-        queueMicrotask(() => {
-          if (isGiven) return callback(new Error("the connection was closed"), null);
-          isGiven = true;
-          callback(null, socket);
-        }),
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: IDLE_MS,
-      keepAliveMaxTimeout: IDLE_MS,
-    });
+    const client = makeSocketClient(await loadClient(), url.origin, socket);
     return { origin: url.origin, socket, client };
   }
 
@@ -221,46 +204,4 @@ function explain({ hostname }: URL, error: unknown): OperatorRequestFailed {
   return new OperatorRequestFailed(
     `The connection to ${hostname} failed (${code}): check that a server runs and answers there.`,
   );
-}
-
-/** Most redirects that `fetchDocument` follows. Hosts of releases use one or two. */
-const MAX_REDIRECTS = 5;
-
-/**
- * Gets a document and follows redirects. Each address on the way must be https, or http on a host that the operator allows by name. Throws
- * OperatorRequestFailed for any other status than 200.
- */
-export async function fetchDocument(
-  from: URL,
-  {
-    maxBytes,
-    timeoutMs,
-    ...options
-  }: OperatorClientOptions & Pick<OperatorRequest, "maxBytes" | "timeoutMs">,
-): Promise<string> {
-  const { names } = parseAllowList(options.allowPrivate);
-  const client = new OperatorClient(options);
-  try {
-    let url = from;
-    for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
-      if (url.protocol !== "https:" && !(url.protocol === "http:" && names.has(url.hostname)))
-        throw new OperatorRequestFailed(
-          `${url.origin} is not https: name an https address, or allow the host with --allow-private.`,
-        );
-      const { status, headers, body } = await client.request({
-        method: "GET",
-        url,
-        headers: {},
-        maxBytes,
-        timeoutMs,
-      });
-      if (status === 200) return new TextDecoder().decode(body);
-      const next = status >= 300 && status < 400 ? URL.parse(headers.location ?? "", url) : null;
-      if (next === null) throw new OperatorRequestFailed(`${url.hostname} answered ${status}.`);
-      url = next;
-    }
-    throw new OperatorRequestFailed(`${from.hostname} redirects more than ${MAX_REDIRECTS} times.`);
-  } finally {
-    client.close();
-  }
 }
