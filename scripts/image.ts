@@ -27,7 +27,7 @@ function readOptions(): { out: string } {
 async function build(out: string): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), "relay-image-"));
   try {
-    // First what can be missing on this machine, because the executables take longer.
+    // The C library can be missing on this machine, so it comes before the executables, which take longer.
     const libc = await fetchLibc(folder);
     const words = IMAGE_SYSTEMS.flatMap(({ name }) => ["--system", name]);
     const code = await runStep([process.execPath, "scripts/build.ts", ...words, "--out", out]);

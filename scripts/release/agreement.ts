@@ -99,11 +99,18 @@ function listShort([first, ...others]: readonly string[]): string {
 }
 
 /** The pages and files that name a version to install. */
-const DOCUMENTS = ["docs/install.md", "docs/install-server.md", "docs/docker.md", "docs/kubernetes.md"];
+const DOCUMENTS = [
+  "docs/install.md",
+  "docs/install-server.md",
+  "docs/docker.md",
+  "docs/kubernetes.md",
+  "docs/upgrade.md",
+];
 const MANIFESTS = "packaging/kubernetes";
 
 /** Matches a version after words that install it, or that ask what is new since it. */
-const INSTALLED = /(?:relay-service[:@_]|--version[ =]v?|--since |\/download\/v)(\d+\.\d+\.\d+)/g;
+const INSTALLED =
+  /(?:relay-service[:@_]|dist\/image:|--version[ =]v?|--since |\/download\/v)(\d+\.\d+\.\d+)/g;
 
 /** Reads the facts of this repository, and of the workflow that runs the release. */
 export function readFacts(): ReleaseFacts {

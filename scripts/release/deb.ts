@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { makeAr } from "./ar.ts";
 import { readCompletion } from "./archives.ts";
 import { ARCHITECTURES } from "./libc.ts";
-import { makeTarGz, type PackedFile, withFolders } from "./pack.ts";
+import { gzip, makeTarGz, type PackedFile, withFolders } from "./pack.ts";
 import { PROJECT, type Release } from "./release.ts";
 import { executableFile, type ReleasedSystem } from "./systems.ts";
 
@@ -85,7 +85,7 @@ function listPapers(version: string, time: Date): PackedFile[] {
   const zipped = (path: string, text: string): PackedFile => ({
     path: `${DOC}/${path}.gz`,
     mode: 0o644,
-    content: Bun.gzipSync(Buffer.from(text), { library: "libdeflate", level: 9 }),
+    content: gzip(new TextEncoder().encode(text)),
   });
   const entry = [
     `${PACKAGE} (${debVersion(version)}) stable; urgency=medium`,

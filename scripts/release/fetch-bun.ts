@@ -3,10 +3,10 @@
  * most of these packages, so they are in package-lock.json. The baseline builds are in the lock file of scripts/release/bun.
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
+import { PROJECT } from "./release.ts";
 import type { ReleasedSystem } from "./systems.ts";
 
-const PROJECT = resolve(import.meta.dir, "../..");
 const LOCK_FILES = ["package-lock.json", "scripts/release/bun/package-lock.json"];
 
 interface LockedBun {
@@ -15,6 +15,10 @@ interface LockedBun {
   version: string;
   /** The hash of the package in the lock file: `sha512-` and base64. */
   integrity: string;
+  /** The same hash as hexadecimal digits. */
+  sha512: string;
+  /** The package in the form of package URLs. */
+  purl: string;
 }
 
 /** Finds the package of a system's Bun in the lock files. */
@@ -25,8 +29,17 @@ export function requireLockedBun(target: ReleasedSystem["target"]): LockedBun {
       packages: Record<string, { version: string; integrity?: string }>;
     };
     const entry = packages[`node_modules/${name}`];
-    if (entry?.integrity?.startsWith("sha512-"))
-      return { name, version: entry.version, integrity: entry.integrity };
+    if (entry?.integrity?.startsWith("sha512-")) {
+      const { version, integrity } = entry;
+      const sha512 = Buffer.from(integrity.slice("sha512-".length), "base64").toString("hex");
+      return {
+        name,
+        version,
+        integrity,
+        sha512,
+        purl: `pkg:npm/${name.replace("@", "%40")}@${version}`,
+      };
+    }
   }
   throw new Error(
     `${LOCK_FILES.join(" and ")} have no hash of ${name}. Add it to scripts/release/bun/package.json, and run npm install --package-lock-only there.`,
@@ -34,7 +47,10 @@ export function requireLockedBun(target: ReleasedSystem["target"]): LockedBun {
 }
 
 /** Compares the bytes of a package with its hash in the lock file. Throws if they differ. */
-export function checkIntegrity(bytes: Uint8Array, { name, version, integrity }: LockedBun): void {
+export function checkIntegrity(
+  bytes: Uint8Array,
+  { name, version, integrity }: Pick<LockedBun, "name" | "version" | "integrity">,
+): void {
   const found = `sha512-${new Bun.CryptoHasher("sha512").update(bytes).digest("base64")}`;
   if (found !== integrity)
     throw new Error(

@@ -8,7 +8,7 @@ import { rootCertificates } from "node:tls";
 import { type ContainerSettings, readContainer } from "./dockerfile.ts";
 import { listNeeded } from "./elf.ts";
 import { ARCHITECTURES, type Architecture, type Libc } from "./libc.ts";
-import { makeTar, type PackedFile, withFolders } from "./pack.ts";
+import { gzip, makeTar, type PackedFile, withFolders } from "./pack.ts";
 import { git, PROJECT, readManifest, readRepository } from "./release.ts";
 import { executableFile, RELEASED, type ReleasedSystem } from "./systems.ts";
 
@@ -163,7 +163,7 @@ interface Layer {
 
 async function makeLayer(files: readonly PackedFile[], time: Date): Promise<Layer> {
   const tar = await makeTar(withFolders(files), time);
-  return { diff: hash(tar), packed: Bun.gzipSync(tar, { library: "libdeflate", level: 9 }) };
+  return { diff: hash(tar), packed: gzip(tar) };
 }
 
 interface ConfigParts {

@@ -2,10 +2,11 @@
  * Fetches the GNU C library of Debian for the container image, with apt and the sources that this machine has. apt keeps its lists in a folder of its
  * own, so nothing of the machine changes. The version and its checksums are fixed here, so an image is the same on each day and each machine.
  */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { extract } from "tar-stream";
+import { hashFile } from "./checksums.ts";
 import type { PackedFile } from "./pack.ts";
 
 /** The processors of the image in the words of Debian, which the OCI format shares. */
@@ -41,7 +42,7 @@ export async function fetchLibc(folder: string): Promise<Record<Architecture, Li
     `Dir::State=${folder}`,
     `Dir::State::status=${join(folder, "status")}`,
     `Dir::Cache=${folder}`,
-    // Without a sandbox, because the user of the sandbox may not write to the folder.
+    // The sandbox of apt is off, because its user may not write to the folder.
     "APT::Sandbox::User=root",
     ...Object.values(ARCHITECTURES).map((one) => `APT::Architectures::=${one}`),
   ].flatMap((option) => ["-o", option]);
@@ -49,7 +50,7 @@ export async function fetchLibc(folder: string): Promise<Record<Architecture, Li
   const fetchOne = async (architecture: Architecture): Promise<Libc> => {
     run(["apt-get", "-qq", ...options, "download", `libc6:${architecture}=${VERSION}`], folder);
     const file = join(folder, `libc6_${VERSION}_${architecture}.deb`);
-    const sum = new Bun.CryptoHasher("sha256").update(readFileSync(file)).digest("hex");
+    const sum = hashFile(file);
     if (sum !== SHA256[architecture])
       throw new Error(
         `libc6 ${VERSION} for ${architecture} has the checksum ${sum}, not the one in libc.ts: do not use it.`,

@@ -53,7 +53,7 @@ export async function makeTar(files: readonly PackedFile[], time: Date): Promise
 }
 
 export async function makeTarGz(files: readonly PackedFile[], time: Date): Promise<Uint8Array> {
-  return Bun.gzipSync(await makeTar(files, time), { library: "libdeflate", level: 9 });
+  return gzip(await makeTar(files, time));
 }
 
 /** The system that a zip archive says it comes from: Unix, so that it keeps the permissions. */
@@ -68,4 +68,9 @@ export function makeZip(files: readonly PackedFile[], time: Date): Uint8Array {
     entries[path] = [bytes, { mtime, os: UNIX, attrs: (0o100_000 | mode) << 16 }];
   }
   return zipSync(entries, { level: 9 });
+}
+
+/** Compresses bytes. The same bytes give the same result with the same Bun. */
+export function gzip(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  return Bun.gzipSync(bytes, { library: "libdeflate", level: 9 });
 }

@@ -31,9 +31,8 @@ export function writeProvenance(
         resolvedDependencies: [
           { uri: `git+${repository}@${ref}`, digest: { gitCommit: commit } },
           ...systems.map(({ target }) => {
-            const { name, version, integrity } = requireLockedBun(target);
-            const sha512 = Buffer.from(integrity.slice("sha512-".length), "base64").toString("hex");
-            return { uri: `pkg:npm/${name.replace("@", "%40")}@${version}`, digest: { sha512 } };
+            const { purl, sha512 } = requireLockedBun(target);
+            return { uri: purl, digest: { sha512 } };
           }),
         ],
       },

@@ -54,18 +54,13 @@ export function writeSbom({ out, systems, time }: Release): string[] {
   // npm lists Bun for every system.
   const others = sbom.components.filter(({ purl }) => purl.startsWith("pkg:npm/%40oven/"));
   const left = new Set(others.map((component) => component["bom-ref"]));
-  const executables = buns.map(({ name, version, integrity }) => ({
+  const executables = buns.map(({ name, version, sha512, purl }) => ({
     "bom-ref": `${name}@${version}`,
     type: "library",
     name,
     version,
-    purl: `pkg:npm/${name.replace("@", "%40")}@${version}`,
-    hashes: [
-      {
-        alg: "SHA-512",
-        content: Buffer.from(integrity.slice("sha512-".length), "base64").toString("hex"),
-      },
-    ],
+    purl,
+    hashes: [{ alg: "SHA-512", content: sha512 }],
     licenses: [{ license: { id: "MIT" } }],
   }));
   const parts = BUN_PARTS.map(([key, name, license]) => {

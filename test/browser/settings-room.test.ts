@@ -168,7 +168,7 @@ test("backups are copied to an S3 endpoint, which is tested and never shows its 
   expect(await own.getByLabel("Bucket", { exact: true }).inputValue()).toBe("");
 });
 
-test("an owner is invited by a link that is shown once, and removed", async () => {
+test("a member is invited by a link that is shown once, and removed", async () => {
   await tab("Members").click();
   await page.getByRole("button", { name: "Invite a member" }).click();
   await page.locator(".role-fields select").first().selectOption("support");

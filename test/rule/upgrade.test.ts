@@ -202,7 +202,12 @@ describe("the channel", () => {
       name: "Bun",
       command: "bun add --global relay-service@latest",
     },
-    { rule: "of Homebrew", given: { executable: "/opt/homebrew/Cellar/relay-service/0.17.0/bin/relay" }, name: "Homebrew", command: "brew update" },
+    {
+      rule: "of Homebrew",
+      given: { executable: "/opt/homebrew/Cellar/relay-service/0.17.0/bin/relay" },
+      name: "Homebrew",
+      command: "brew upgrade local/relay/relay-service",
+    },
     {
       rule: "of Scoop",
       given: { executable: "C:\\Users\\a\\scoop\\apps\\relay-service\\0.17.0\\relay.exe" },

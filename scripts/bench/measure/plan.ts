@@ -11,10 +11,9 @@ import { compareWithBar, type Figure } from "../figure.ts";
 import { FILLED_RELAYS, fillStore } from "../fill-store.ts";
 import type { Measure } from "../measure.ts";
 import { type ProductReady, SECRET, start } from "../process.ts";
+import { BLOCKED_BAR_MS } from "./lag.ts";
 
 const PLAN_BAR_MS = 200;
-/** The bar of a blocked event loop, as in lag.ts. */
-const WAIT_BAR_MS = 25;
 const TRIES = 6;
 const PING_EVERY_MS = 1;
 
@@ -42,7 +41,7 @@ export const plan: Measure = {
       const what = `the plan of ${JSON.stringify(filter)}, ${run.rows} events there`;
       figures.push(
         compareWithBar(what, best("ms"), PLAN_BAR_MS, slowness),
-        compareWithBar(`longest wait of /healthz during it`, best("waitMs"), WAIT_BAR_MS, slowness),
+        compareWithBar("longest wait of /healthz during it", best("waitMs"), BLOCKED_BAR_MS, slowness),
       );
     }
     return figures;

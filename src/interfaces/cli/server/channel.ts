@@ -50,7 +50,17 @@ export function findChannel({
     };
   }
   if (path.includes("/Cellar/"))
-    return { name: "Homebrew", upgrade: ["brew update", "brew upgrade relay-service"] };
+    return {
+      name: "Homebrew",
+      upgrade: [
+        ...(releases === null
+          ? []
+          : [
+              `curl -fsSL -o "$(brew --repository local/relay)/Formula/relay-service.rb" ${releases}/latest/download/relay-service.rb`,
+            ]),
+        "brew upgrade local/relay/relay-service",
+      ],
+    };
   if (/\/scoop\/apps\//i.test(path))
     return { name: "Scoop", upgrade: ["scoop update", "scoop update relay-service"] };
   if (path === "/usr/bin/relay" && exists(DEBIAN_FILE))
