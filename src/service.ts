@@ -203,7 +203,14 @@ async function startOnce(
   const telemetry =
     config.telemetry === null
       ? null
-      : await loadTelemetry({ ...config, config: config.telemetry, log, store, metrics });
+      : await loadTelemetry({
+          clock,
+          allowPrivate: config.allowPrivate,
+          config: config.telemetry,
+          log,
+          store,
+          metrics,
+        });
   if (telemetry !== null) started.adopt(telemetry, stop);
   const tracing = telemetry?.tracing ?? null;
 

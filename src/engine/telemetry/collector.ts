@@ -15,6 +15,8 @@ import { OperatorClient, OperatorRequestFailed } from "../../platform/outbound/o
 /** The most bytes of a response that are read. A collector answers with a few. */
 const MAX_RESPONSE_BYTES = 65_536;
 const MAX_MESSAGE_CHARS = 200;
+/** The longest wait that a collector can ask for. */
+const LONGEST_ASKED_MS = 600_000;
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 export type Signal = "traces" | "metrics";
@@ -98,7 +100,6 @@ function readAccepted<Data>(body: Uint8Array, serializer: Serializer<Data>): Exp
 /** Reads Retry-After, seconds or a date, as milliseconds from now; null if it is neither. */
 function readRetryAfter(text: string | undefined, nowMs: number): number | null {
   if (text === undefined) return null;
-  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
-  const atMs = Date.parse(text);
-  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
+  const askedMs = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs;
+  return Number.isNaN(askedMs) ? null : Math.min(LONGEST_ASKED_MS, Math.max(0, askedMs));
 }

@@ -29,8 +29,6 @@ const SPANS_EVERY_MS = 5_000;
 const MAX_TRIES = 5;
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 30_000;
-/** The longest wait that a collector can ask for. */
-const LONGEST_ASKED_MS = 600_000;
 /** The time that a stop may take for the last exports. */
 const FLUSH_MS = 2_000;
 
@@ -153,7 +151,7 @@ export class Telemetry {
       const usualMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** (tries - 1));
       // A random part keeps nodes from retrying at the same time.
       const backoffMs = usualMs * (0.5 + Math.random() / 2);
-      await this.#spanLoop.pause(Math.min(LONGEST_ASKED_MS, outcome.afterMs ?? backoffMs));
+      await this.#spanLoop.pause(outcome.afterMs ?? backoffMs);
       if (!this.#spanLoop.running) return false;
     }
   }
