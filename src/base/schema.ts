@@ -59,7 +59,7 @@ export const json = Type.Unknown();
 const PAYLOAD = "x-payload";
 
 /**
- * The values of a schema that are of payloads. `true`: all. `of_event`: those of an object with an `eventId`, because a template made them from
+ * The values of a schema that come from a payload. `true`: all. `of_event`: those of an object with an `eventId`, because a template made them from
  * the event. `quotes`: what a sentence quotes of a request.
  */
 type PayloadMark = true | "of_event" | "quotes";

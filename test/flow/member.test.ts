@@ -6,6 +6,7 @@ import { createSession } from "../../src/platform/account/session.ts";
 import { SERVER_SCOPE } from "../../src/platform/audit/audit.ts";
 import { type ApiServer, type Call, changesBetween, startApi } from "../kit/api-server.ts";
 import { until } from "../kit/event-flow.ts";
+import { receiverDefinition } from "../kit/relay-definition.ts";
 
 let api: ApiServer;
 beforeEach(async () => {
@@ -69,7 +70,9 @@ describe("a member", () => {
   test("creates a key with at most their own permissions", async () => {
     const kim = await addPerson("kim", [role("developer")]);
     const make = (body: object) => kim.call(`${api.E}/keys`, { method: "POST", body: { name: "ci", ...body } });
-    expect((await make({})).json.key.scopes).toBeNull();
+    expect((await make({})).json.key.scopes).toContain("request_changes");
+    const ofOwner = await api.call(`${api.E}/keys`, { method: "POST", session: true, body: { name: "ci" } });
+    expect(ofOwner.json.key.scopes).toBeNull();
     expect((await make({ scopes: ["replay", "read"] })).json.key.scopes).toEqual(["read", "replay"]);
     expect((await make({ scopes: ["approve"] })).json.message).toContain("no key can have");
     expect((await make({ kind: "app", scopes: ["read"] })).json.message).toContain("not allowed for an app key");
@@ -92,6 +95,43 @@ describe("a key", () => {
     const other = await lee.call(`${api.E}/keys`, { method: "POST", body: { name: "ci", scopes: ["read", "request_changes"] } });
     expect((await plan(other.json.token)).status).toBe(200);
   });
+});
+
+test("a key of a developer reads production to request changes, and sees no result of a case there", async () => {
+  const lee = await addPerson("lee", [role("developer", "shop")]);
+  const { token } = (await lee.call(`${api.E}/keys`, { method: "POST", body: { name: "ci" } })).json;
+  const definition = receiverDefinition({ name: "orders", actions: [{ type: "call_url", url: "https://shop.example.com/a" }] });
+  const put = (path: string, body: object) => api.call(`${api.E}${path}`, { method: "POST", key: api.keys.dev, body });
+  expect((await put("/relays", { definition })).status).toBe(201);
+  const kept = { method: "PUT", key: api.keys.dev, body: { body: JSON.stringify({ id: "evt_1" }) } };
+  expect((await api.call(`${api.E}/relays/orders/cases/one`, kept)).status).toBeLessThan(300);
+  const casesFor = async (key: string) => {
+    const { json } = await api.call(`${api.E}/sync/plan`, { method: "POST", key, body: { from: "development", to: "production" } });
+    return json.entries.map(({ cases }: { cases?: string }) => cases ?? null);
+  };
+  expect([await casesFor(token), await casesFor(api.keys.dev)]).toEqual([[null], [expect.stringContaining("1 case")]]);
+});
+
+test("a save by a key that may not see payloads names no result of a case", async () => {
+  const make = async (scopes: string[]) =>
+    (await api.call(`${api.E}/keys`, { method: "POST", session: true, body: { name: "ci", scopes } })).json.token as string;
+  const call = { type: "call_url", url: "https://shop.example.com/a" };
+  const send = (method: string, path: string, key: string, body: object) => api.call(`${api.E}${path}`, { method, key, body });
+  await send("POST", "/relays", api.keys.dev, { definition: receiverDefinition({ name: "orders", actions: [call] }) });
+  await send("PUT", "/relays/orders/cases/one", api.keys.dev, { body: JSON.stringify({ id: "evt_1", type: "paid" }) });
+  const saveBy = async (key: string, type: string) => {
+    const { version } = (await api.call(`${api.E}/relays/orders`, { key: api.keys.dev })).json.relay;
+    const definition = receiverDefinition({
+      name: "orders",
+      map: { event_id: "id", event_type: "type" },
+      when: { event_type: type },
+      actions: [call],
+    });
+    const { status, json } = await send("PUT", "/relays/orders", key, { version, definition });
+    return [status, json.warnings.map(({ code }: { code: string }) => code)];
+  };
+  expect(await saveBy(await make(["read", "edit_definitions"]), "refunded")).toEqual([200, []]);
+  expect(await saveBy(await make(["read", "edit_definitions", "read_payloads"]), "voided")).toEqual([200, ["case_changed"]]);
 });
 
 describe("an invitation", () => {

@@ -96,6 +96,15 @@ describe("with the switch on", () => {
     }
   });
 
+  test("what changes no relay and no catalog needs no second person", async () => {
+    const made = await send("POST", `${LIVE}/captures`, { ...ann, body: {} });
+    expect(made.status).toBe(201);
+    const { id } = made.json.capture;
+    expect((await api.call(`${LIVE}/captures/${id}`, ann)).status).toBe(200);
+    const imported = await send("POST", `${LIVE}/relays/orders/import-missed`, { ...ann, body: { lines: "" } });
+    expect(imported.json.code).not.toBe("approval_needed");
+  });
+
   test("no key turns it off, an owner does", async () => {
     const reply = await turn(false, { key: api.keys.live });
     expect([reply.status, reply.json.code]).toEqual([403, "forbidden"]);

@@ -206,7 +206,8 @@ describe("the channel", () => {
       rule: "of Homebrew",
       given: { executable: "/opt/homebrew/Cellar/relay-service/0.17.0/bin/relay" },
       name: "Homebrew",
-      command: "brew upgrade local/relay/relay-service",
+      command:
+        'curl -fsSL -o "$(brew --repository local/relay)/Formula/relay-service.rb" https://github.com/o/n/releases/latest/download/relay-service.rb',
     },
     {
       rule: "of Scoop",

@@ -50,7 +50,9 @@ function chooseScopes(
   const may = (name: Permission) =>
     mayHere(name) && (name !== "request_changes" || mayIn("production", name));
   const most = [...KEY_PERMISSIONS].filter(may);
-  if (wanted === undefined) return most.length === KEY_PERMISSIONS.size ? null : most;
+  // A key without scopes reads production with its payloads.
+  if (wanted === undefined)
+    return [...KEY_PERMISSIONS].every((name) => may(name) && mayIn("production", name)) ? null : most;
   const missing = wanted.find((name) => KEY_PERMISSIONS.has(name) && !may(name));
   if (missing === undefined) return [...wanted];
   throw new Refusal(

@@ -36,7 +36,7 @@ import type { Place } from "../../platform/account/permission.ts";
 import type { Change } from "../../platform/audit/audit.ts";
 import { findRelay, receiverUrl } from "../../rules/relay/relay.ts";
 import type { Origin, Reader, Writer } from "../../store/port.ts";
-import { callerOf, requireApprover } from "../http/admission.ts";
+import { callerOf, refuseUnknownApproval, requireApprover } from "../http/admission.ts";
 import { type Caller, callerRoute } from "../http/caller-route.ts";
 import { dashboardOrigin } from "../http/cookie.ts";
 import type { HttpDeps } from "../http/deps.ts";
@@ -160,7 +160,7 @@ export const approvalRoutes = [
       if (decision !== "withdraw" && !call.may("approve"))
         throw new Refusal(
           "forbidden",
-          "Only a signed-in owner can approve or refuse a change of production, and no key can: open the approval in the browser.",
+          "Only an owner of production can approve or refuse this change: ask an owner to open it in the dashboard.",
         );
       if (body.plan !== asked.plan) throw refuseMoved(asked.plan);
       const row = await settleTime(call, asked);
@@ -333,10 +333,7 @@ async function requireSeen(
     const row = await requireApproval(tx, id);
     const target = await findEnvironmentById(tx, row.environmentId);
     if (target !== null && (may("approve") || row.askedBy === by)) return { row, target };
-    throw new Refusal(
-      "not_found",
-      "This key requested no approval with this id: use the key that requested it.",
-    );
+    throw refuseUnknownApproval();
   });
 }
 

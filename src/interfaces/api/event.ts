@@ -62,7 +62,7 @@ type FilterCall = Pick<EnvironmentCall, "environmentId" | "may"> & { deps: HttpD
 
 /**
  * Reads the filter. A search in payloads would tell their values, so it needs the permission to see them. The address of a person is visible to
- * everyone, so a search for it finds the events that name a person whom they did not find.
+ * everyone, so a search for it also finds events that name it and did not find the person.
  */
 async function readFilter<Asked extends Static<typeof eventFilterFields>>(
   call: FilterCall,

@@ -11,6 +11,7 @@ export const missedRoutes = [
     method: "POST",
     path: "/relays/:name/import-missed",
     needs: "edit_definitions",
+    keepsDefinitions: true,
     summary:
       "Imports events that a receiver and its followers missed, each once. A line is JSON: an event, or a delivery { headers, body }. dryRun=true stores nothing.",
     query: fields({

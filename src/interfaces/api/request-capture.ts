@@ -17,6 +17,7 @@ export const requestCaptureRoutes = [
     method: "POST",
     path: "/captures",
     needs: "edit_definitions",
+    keepsDefinitions: true,
     summary:
       "Creates a temporary receiver URL that stores requests for an hour, verified or not. Of more than ten open ones, it deletes the oldest.",
     answer,
@@ -31,6 +32,7 @@ export const requestCaptureRoutes = [
     method: "GET",
     path: "/captures/:id",
     needs: "edit_definitions",
+    keepsDefinitions: true,
     summary: "Shows the requests that a capture has received, oldest first, with their headers and bodies.",
     answer,
     async handle({ deps, environment, environmentId, params, nowMs }) {
@@ -45,6 +47,7 @@ export const requestCaptureRoutes = [
     method: "DELETE",
     path: "/captures/:id",
     needs: "edit_definitions",
+    keepsDefinitions: true,
     summary: "Deletes a capture with its requests. Its URL then takes no request.",
     answer: null,
     async write(tx, { params, change }) {

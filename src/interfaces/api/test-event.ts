@@ -7,6 +7,7 @@ export const testEventRoutes = [
     method: "POST",
     path: "/relays/:name/test-event",
     needs: "edit_definitions",
+    keepsDefinitions: true,
     summary:
       "Sends a signed request to a receiver, one tick to a schedule, or writes a record. The event has all its effects. Production accepts no test events.",
     body: testEventInput,

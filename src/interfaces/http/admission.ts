@@ -203,12 +203,17 @@ export interface Admitted {
 export async function admit(
   deps: HttpDeps,
   caller: Caller,
-  { appId, name, needs }: { appId: string; name: string; needs: Permission },
+  {
+    appId,
+    name,
+    needs,
+    keepsDefinitions,
+  }: { appId: string; name: string; needs: Permission; keepsDefinitions: boolean },
 ): Promise<Admitted> {
   if (caller.kind === "key") requireKeyOf(caller.key, appId, name);
   const environment = await deps.store.read((tx) => requireEnvironment(tx, appId, name));
   const admitted = admitAt(caller, { appId, name }, needs);
-  if (needs === "edit_definitions" && needsSecondPerson(environment))
+  if (needs === "edit_definitions" && !keepsDefinitions && needsSecondPerson(environment))
     throw new Refusal(
       "approval_needed",
       `Relays and the catalog of ${appId}/${name} change only with the approval of a second person: change development, then run relay promote.`,
@@ -236,15 +241,19 @@ function admitAt(caller: Caller, place: Place, needs: Permission): Omit<Admitted
 }
 
 /**
- * Returns the permissions of the caller in a place. A key of `relay login` has at most those of its person at this time. A key reaches another
- * environment of its app only with the scope `request_changes`.
+ * Returns the permissions of the caller in a place. A key of `relay login` has at most those of its person at this time. A key with scopes reaches
+ * another environment of its app only with the scope `request_changes`, and only to read it and to request changes.
  */
 function permissionsOf(caller: Caller, place: Place): Permissions {
   switch (caller.kind) {
     case "key": {
       const { scopes, memberships } = caller.key;
       if (isOutsideOf(caller.key, place.name)) return NO_PERMISSIONS;
-      const own = scopes === null ? KEY_PERMISSIONS : new Set(scopes);
+      const all = scopes === null ? KEY_PERMISSIONS : new Set(scopes);
+      const own =
+        scopes !== null && place.name !== caller.key.environmentName
+          ? commonPermissions(all, REQUESTER_PERMISSIONS)
+          : all;
       return memberships === null ? own : commonPermissions(own, permissionsIn(memberships, place));
     }
     case "owner":
@@ -255,6 +264,7 @@ function permissionsOf(caller: Caller, place: Place): Permissions {
 }
 
 const NO_PERMISSIONS: Permissions = new Set();
+const REQUESTER_PERMISSIONS: Permissions = new Set(["read", "request_changes"]);
 
 /** Reports whether the key may not reach this environment of its app. */
 function isOutsideOf({ environmentName, scopes }: PresentedKey, name: string): boolean {
@@ -396,7 +406,17 @@ export async function admitTo(
   // A key that no person's login made has its scopes at its own place. The route shows it only what it requested itself.
   if (caller.kind === "key" && caller.key.memberships === null)
     return admitAt(caller, { appId: caller.key.appId, name: caller.key.environmentName }, needs);
-  return admitAt(caller, (await findPlace()) ?? SERVER_PLACE, needs);
+  const place = await findPlace();
+  if (place === null) throw refuseUnknownApproval();
+  return admitAt(caller, place, needs);
+}
+
+/** Returns the refusal of an approval that does not exist, or that another caller requested. */
+export function refuseUnknownApproval(): Refusal {
+  return new Refusal(
+    "not_found",
+    "You requested no approval with this id: sign in as an owner, or use the key or the account that requested it.",
+  );
 }
 
 function requireSecretKey({ kind }: { kind: string }): void {

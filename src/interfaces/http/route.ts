@@ -138,13 +138,19 @@ export function environmentRoute<
   Answer extends TSchema | null,
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
->(words: RouteWords<Path, Query, Body, Answer, EnvironmentCall> & { needs: Permission }): Route {
-  const { needs } = words;
+>(
+  words: RouteWords<Path, Query, Body, Answer, EnvironmentCall> & {
+    needs: Permission;
+    /** True: the route changes no relay and no catalog, so it runs also where production needs a second person. */
+    keepsDefinitions?: boolean;
+  },
+): Route {
+  const { needs, keepsDefinitions = false } = words;
   const path = `/api/apps/:appId/:environment${words.path}`;
   return makeRoute({ who: "environment", needs, path }, words, async (deps, received, headers) => {
     const { appId = "", environment: name = "" } = received.params;
     const caller = await identifyCaller(deps, received, headers);
-    const admitted = await admit(deps, caller, { appId, name, needs });
+    const admitted = await admit(deps, caller, { appId, name, needs, keepsDefinitions });
     const { environment, by } = admitted;
     const environmentId = environment.id;
     return (nowMs) => {

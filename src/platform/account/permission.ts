@@ -1,6 +1,6 @@
 /**
  * The permissions of callers, in one table. Each route names the permission that it needs, and `http/admission.ts` is the only place that
- * checks it. The OpenAPI document, the documentation, the dashboard and the tests of callers are made from this table.
+ * checks it. The OpenAPI document, the documentation and the tests of callers are made from this table, and the dashboard hides buttons by its names.
  */
 
 export const ROLES = {

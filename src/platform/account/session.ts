@@ -217,7 +217,7 @@ export async function createSigninLink(
 ): Promise<{ token: string; expiresAt: number }> {
   const { kind, ownerId, lifeMs = LIFE_MS[input.kind], keepEarlier = false } = input;
   if (kind === "reset" && !keepEarlier)
-    await rememberEnded(tx, "replaced", "owner_id = ?3", input.nowMs, ownerId);
+    await rememberEnded(tx, "replaced", "owner_id = ?3 AND kind = 'reset'", input.nowMs, ownerId);
   if (kind !== "local" && !keepEarlier)
     await tx.run("DELETE FROM signin_link WHERE kind = ?1 AND owner_id IS ?2", kind, ownerId);
   const token = newToken(LINK_TOKEN_CHARS);

@@ -29,7 +29,7 @@ export async function fetchDocument(
     for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
       if (url.protocol !== "https:" && !(url.protocol === "http:" && names.has(url.hostname)))
         throw new OperatorRequestFailed(
-          `${url.origin} is not https: name an https address, or allow the host with --allow-private.`,
+          `${url.origin} is not https: name an https address, or allow the name of the host with --allow-private.`,
         );
       const { status, headers, body } = await client.request({
         method: "GET",

@@ -38,7 +38,7 @@ const NAMES: Readonly<Record<string, { kind: Kind; help: string }>> = {
   },
   "approvals.secondPerson": {
     kind: "switch",
-    help: "on needs another person for production changes",
+    help: "on requires the approval of another person for changes of production",
   },
   "signin.invitedOnly": { kind: "switch", help: "on lets only known people sign in" },
 };

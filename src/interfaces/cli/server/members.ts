@@ -52,8 +52,12 @@ function readRoles(input: Input): Membership[] {
   const payloads = input.on("payloads");
   return readMemberships(
     given.map((text) => {
-      const [role = "", place = ""] = text.split(":");
-      const [app, environment] = place.split("/");
+      const read = /^([^:]*)(?::([^:/]*)(?:\/([^:/]+))?)?$/.exec(text);
+      if (read === null)
+        throw new UsageError(
+          `--role ${text} has no known form: write role, role:app or role:app/environment.`,
+        );
+      const [, role = "", app, environment] = read;
       if (!Object.hasOwn(ROLES, role))
         throw new UsageError(`--role ${text} has no known role: write one of ${ROLE_NAMES.join(", ")}.`);
       return {

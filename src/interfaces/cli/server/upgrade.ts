@@ -39,7 +39,7 @@ export const upgrade: Command = {
   options: [
     { name: "check", help: "ask for the newest release" },
     FROM,
-    { ...ALLOW_PRIVATE, help: "private hosts or ranges of a mirror, which may be http" },
+    { ...ALLOW_PRIVATE, help: "private hosts or ranges of a mirror; a host given by name may be http" },
     JSON_OUTPUT,
   ],
   examples: ["relay upgrade --check", "relay upgrade --check --json"],
