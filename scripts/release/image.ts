@@ -3,10 +3,9 @@
  * Podman load. The image has two layers: what the executable needs, and the executable. It has no shell and no other program.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
-import { rootCertificates } from "node:tls";
+import { join } from "node:path";
 import { type ContainerSettings, readContainer } from "./dockerfile.ts";
-import { listNeeded } from "./elf.ts";
+import { listBase, listProgram } from "./image-root.ts";
 import { ARCHITECTURES, type Architecture, type Libc } from "./libc.ts";
 import { gzip, makeTar, type PackedFile, withFolders } from "./pack.ts";
 import { git, PROJECT, readManifest, readRepository } from "./release.ts";
@@ -89,7 +88,10 @@ export async function writeImage({
     const executable = readFileSync(join(built, executableFile(system)));
     const blobs = new Blobs();
     const layers = [
-      await makeLayer(listBase(system, executable, libc[architecture]), time),
+      await makeLayer(
+        listBase({ system, executable, libc: libc[architecture], settings: readSettings() }),
+        time,
+      ),
       await makeLayer(listProgram(executable), time),
     ];
     const config = blobs.add(TYPES.config, makeConfig({ architecture, layers, version, time }));
@@ -203,56 +205,4 @@ function makeConfig({ architecture, layers, version, time }: ConfigParts): objec
 
 function readSettings(): ContainerSettings {
   return readContainer(readFileSync(join(PROJECT, "packaging/Dockerfile"), "utf8"));
-}
-
-const file = (path: string, content: string | Uint8Array): PackedFile => ({ path, mode: 0o644, content });
-
-/** Lists what the executable needs: its libraries, the certificates of public authorities, the users, and its folders. */
-function listBase(system: ReleasedSystem, executable: Buffer, { files, control }: Libc): PackedFile[] {
-  const { User, WorkingDir } = readSettings();
-  const [user = "", group = ""] = User.split(":");
-  return [
-    ...listLibraries(system, executable, files),
-    file("var/lib/dpkg/status.d/libc6", control),
-    file(
-      "etc/os-release",
-      'PRETTY_NAME="Relay Service"\nNAME="Debian GNU/Linux"\nID=debian\nVERSION_ID="12"\n',
-    ),
-    file("etc/nsswitch.conf", "hosts: files dns\n"),
-    file(
-      "etc/passwd",
-      `root:x:0:0:root:/:/sbin/nologin\nrelay:x:${user}:${group}:relay:${WorkingDir}:/sbin/nologin\n`,
-    ),
-    file("etc/group", `root:x:0:\nrelay:x:${group}:\n`),
-    // sslrootcert=system of PostgreSQL reads this file. Other connections use the same list, which Bun contains.
-    file("etc/ssl/certs/ca-certificates.crt", `${rootCertificates.join("\n")}\n`),
-    { path: "tmp/", mode: 0o1777, content: null },
-    { path: `${WorkingDir.slice(1)}/`, mode: 0o700, content: null, owner: Number(user) },
-  ];
-}
-
-/** Chooses the libraries that the executable names, its loader, and their license. */
-function listLibraries(
-  system: ReleasedSystem,
-  executable: Buffer,
-  files: readonly PackedFile[],
-): PackedFile[] {
-  const needed = listNeeded(executable);
-  const loader = system.libc?.loader.slice(1);
-  const chosen = files.filter(
-    ({ path }) => needed.includes(basename(path)) || path === loader || path.endsWith("/copyright"),
-  );
-  const missing = needed.filter((name) => !chosen.some(({ path }) => basename(path) === name));
-  if (missing.length > 0)
-    throw new Error(
-      `The executable for ${system.title} needs ${missing.join(" and ")}, which the C library does not have.`,
-    );
-  return chosen;
-}
-
-function listProgram(executable: Buffer): PackedFile[] {
-  return [
-    { path: "usr/local/bin/relay", mode: 0o755, content: executable },
-    file(`usr/share/doc/${NAME}/copyright`, readFileSync(join(PROJECT, "LICENSE"))),
-  ];
 }

@@ -1,33 +1,14 @@
-/** Tests the dialog that rotates a signing secret with an overlap, and the notice that ends it; and that Settings shows the export of telemetry. */
+/** Tests the dialog that rotates a signing secret with an overlap and the notice that ends it. */
 import { afterAll, expect } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { shoot } from "../kit/browser-shots.ts";
-import { startCollector } from "../kit/collector.ts";
 import { dependentSteps } from "../kit/dependent-steps.ts";
-import { poll } from "../kit/patience.ts";
 import { HOOK_SECRET, receiverDefinition } from "../kit/relay-definition.ts";
 
 const test = dependentSteps();
-const collector = startCollector();
-const dashboard = await openDashboard({
-  config: {
-    allowPrivate: ["localhost"],
-    telemetry: {
-      endpoint: collector.url,
-      headers: { "api-key": "of-the-operator" },
-      protocol: "http/json",
-      exportWithinMs: 10_000,
-      resource: { "service.name": "shop" },
-      traceRatio: 1,
-      metricsEveryMs: 500,
-    },
-  },
-});
+const dashboard = await openDashboard();
 const { page, running, at, complaints } = dashboard;
-afterAll(async () => {
-  await dashboard[Symbol.asyncDispose]();
-  await collector[Symbol.asyncDispose]();
-});
+afterAll(() => dashboard[Symbol.asyncDispose]());
 
 const untilOf = async () => (await running.api("GET", "/relays/orders", undefined, "local")).body.relay.signingSecret.previousUntil ?? null;
 
@@ -59,20 +40,5 @@ test("a notice shows the overlap and ends it", async () => {
   await page.getByText("Now only the current signing secret of orders signs.").waitFor();
   await page.getByText("The earlier secret also signs until").waitFor({ state: "detached" });
   expect(await untilOf()).toBe(null);
-});
-
-test("Settings shows the collector and the last export, without the headers", async () => {
-  await poll(() => collector.exports.length, Boolean);
-  collector.answer({ status: 500 });
-  const failure = async (): Promise<string | null> => {
-    await page.goto(at("settings?tab=server"));
-    await page.getByText("Telemetry", { exact: true }).waitFor();
-    return await page.locator("dl").first().textContent();
-  };
-  const shown = await poll(failure, (text) => text?.includes("The collector answered 500.") === true);
-  expect(shown).toContain(collector.url);
-  expect(shown).toContain("Metrics: last exported");
-  expect(shown).not.toContain("of-the-operator");
-  await shoot(page, "telemetry", { fullPage: true });
   expect(complaints).toEqual([]);
 });

@@ -38,6 +38,8 @@ test("a viewer sees the state of a setting in words, and an owner can change it"
     const card = page.getByRole("region", { name: "The processor secret" });
     await card.waitFor();
     const isOwner = role === "owner";
+    await page.getByText("Create another app").waitFor({ state: "attached" });
+    await card.getByLabel("Signing secret").waitFor({ state: "attached" });
     expect([role, await card.getByLabel("Signing secret").isVisible(), await page.getByText("Create another app").isVisible()]).toEqual([
       role,
       isOwner,
@@ -59,6 +61,7 @@ test("a viewer gets no button to rename or delete the app, and no search in reco
     await page.goto(at("settings"));
     await page.getByRole("region", { name: "App", exact: true }).waitFor();
     const [rename, end] = [page.getByRole("button", { name: "Rename" }), page.getByRole("region", { name: "Delete this app" })];
+    await page.getByText("Rename", { exact: true }).waitFor({ state: "attached" });
     if (role === "owner") await end.waitFor();
     expect([role, await rename.isVisible(), await end.isVisible()]).toEqual([role, role === "owner", role === "owner"]);
     await page.goto(at("records/orders"));
