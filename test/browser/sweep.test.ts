@@ -25,24 +25,30 @@ async function open(path: string): Promise<void> {
 }
 
 /**
- * Follows a link on the shown page, so that the page's code and axe stay loaded, which saves time. Waits until nothing loads and nothing changes for
- * several frames.
+ * Follows a link on the shown page, so that the page's code and axe stay loaded, which saves time. Waits until nothing loads and no element comes or
+ * goes. It polls by a timer, because a browser that draws no frame also calls no animation frame.
  */
 async function follow(path: string): Promise<void> {
-  await page.evaluate(async (href) => {
+  const href = at(path);
+  await page.evaluate((to) => {
     const link = document.body.appendChild(document.createElement("a"));
-    link.href = href;
+    link.href = to;
     link.click();
     link.remove();
-    let shown = "";
-    for (let still = 0; still < 6; still++) {
-      await new Promise<void>((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-      const html = document.querySelector("main")?.innerHTML ?? "";
-      const isThere = location.href === href && document.querySelector("main h1") !== null && document.querySelector("main [aria-busy]") === null;
-      if (!isThere || html !== shown) still = 0;
-      shown = html;
-    }
-  }, at(path));
+  }, href);
+  const steady = await page.evaluateHandle(() => ({ elements: 0, polls: 0 }));
+  await page.waitForFunction(
+    ([last, to]) => {
+      const elements = document.querySelectorAll("main *").length;
+      const isThere = location.href === to && document.querySelector("main h1") !== null && document.querySelector("main [aria-busy]") === null;
+      last.polls = isThere && elements === last.elements ? last.polls + 1 : 0;
+      last.elements = elements;
+      return last.polls === 6;
+    },
+    [steady, href] as const,
+    { polling: 20 },
+  );
+  await steady.dispose();
 }
 
 async function hrefs(selector: string): Promise<string[]> {
