@@ -9,6 +9,9 @@
  *     npm run test:soak -- --long                  as many rounds as take an hour
  *     npm test -- --record-timings                 writes what each file took to scripts/test/timings.json
  *
+ * A run of all files runs a failed browser file once more at the end, alone. It counts the second result and prints the first failure, too. Files of
+ * other folders get no second run, because a failure there that comes and goes is a fault of the service.
+ *
  * Without a browser, the browser tests do not run and count as skipped. With CI=true that is a failure. The tests share one PostgreSQL, which starts
  * when the first test needs it. SIGINT and SIGTERM print the failures so far, end all processes and remove all files.
  */
@@ -59,6 +62,8 @@ const postgres = answerForServer(socket);
 let isStopped = false;
 /** The results of completed files. */
 const finished: JobResult[] = [];
+/** The first results of browser files that ran again. */
+const repeated: JobResult[] = [];
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => void stop(signal));
 
 const terminal = process.stderr.isTTY === true;
@@ -165,7 +170,29 @@ async function runAll(): Promise<JobResult[]> {
   const computingLanes = Array.from({ length: availableParallelism() }, () => lane(computing, waiting));
   const waitingLanes = Array.from({ length: WAITING_LANES }, () => lane(waiting, computing));
   await Promise.all([...computingLanes, ...waitingLanes]);
+  if (read.files.length > 0) return finished;
+  for (const first of finished.filter(isFailedPage)) {
+    if (isStopped) break;
+    finished.splice(finished.indexOf(first), 1);
+    repeated.push(first);
+    await runBatch([first.job], { ...options, onBegan() {}, onEnded: (result) => finished.push(result) });
+  }
   return finished;
+}
+
+function isFailedPage({ job, failures }: JobResult): boolean {
+  return failures.length > 0 && job.file.startsWith(BROWSER_TESTS);
+}
+
+/** Prints the failures of browser files that passed when they ran again. */
+function printPassedAgain(): void {
+  for (const { job, failures } of repeated) {
+    if (finished.some((result) => result.job === job && isFailedPage(result))) continue;
+    for (const { test, text } of failures) {
+      console.log(`\nFailed at first and passed alone: ${nameJob(job)} > ${test ?? "outside a test"}`);
+      console.log(text.replace(/^/gm, "    "));
+    }
+  }
 }
 
 /** Prints the failures so far, ends running tests, removes their files, and exits with the code of the signal. */
@@ -198,6 +225,7 @@ function printFailures(ended: readonly JobResult[]): number {
 /** Prints the failures, the summary of time, the skipped tests and the last line with the counts. Exits. */
 function report(): void {
   let skipped = results.reduce((sum, result) => sum + result.skipped, 0);
+  printPassedAgain();
   let failed = printFailures(results);
   if (leftOut.length > 0) {
     const count = leftOut.reduce((sum, file) => sum + countTests(file), 0);

@@ -40,26 +40,31 @@ const FILES: Readonly<Record<string, string>> = {
 let project: string;
 
 beforeAll(() => {
-  project = mkdtempSync(join(tmpdir(), "relay-test-command-"));
-  for (const [file, text] of Object.entries(FILES)) {
-    mkdirSync(dirname(join(project, file)), { recursive: true });
-    writeFileSync(join(project, file), `${file.endsWith(".ts") ? USES : ""}${text}\n`);
-  }
+  project = makeProject(FILES);
 });
+
+function makeProject(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), "relay-test-command-"));
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), `${file.endsWith(".ts") ? USES : ""}${text}\n`);
+  }
+  return folder;
+}
 
 afterAll(() => rmSync(project, { recursive: true }));
 
-function start(words: readonly string[], env: Record<string, string>) {
+function start(words: readonly string[], env: Record<string, string>, cwd = project) {
   return Bun.spawn([process.execPath, COMMAND, ...words], {
-    cwd: project,
+    cwd,
     env: { ...process.env, CI: "", TEST_STORE: undefined, [BROWSER_VARIABLE]: undefined, ...env },
     stdout: "pipe",
     stderr: "pipe",
   });
 }
 
-async function run(words: readonly string[], env: Record<string, string> = {}) {
-  const child = start(words, { CHROMIUM: "none", ...env });
+async function run(words: readonly string[], env: Record<string, string> = {}, cwd = project) {
+  const child = start(words, { CHROMIUM: "none", ...env }, cwd);
   const [output, progress] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   return { code: await child.exited, lines: output.trimEnd().split("\n"), progress: progress.trimEnd().split("\n") };
 }
@@ -133,6 +138,32 @@ test("in CI, a missing browser is a failure", async () => {
   const { code, lines } = await run(["./test/browser/page.test.ts"], { CI: "true" });
   expect(lines.at(-1)).toBe("0 passed, 1 failed, 2 skipped");
   expect(code).toBe(1);
+});
+
+/** A test that passes in its second run. */
+const PASSES_LATER = `test("later", async () => {
+  const ran = import.meta.path + ".ran";
+  const isFirst = !(await Bun.file(ran).exists());
+  await Bun.write(ran, "");
+  expect(isFirst).toBe(false);
+});`;
+
+test("a run of all files runs failed browser files once more, and counts and prints both results", async () => {
+  const folder = makeProject({
+    "test/browser/later.test.ts": PASSES_LATER,
+    "test/browser/wrong.test.ts": 'test("wrong", () => expect(1).toBe(2));',
+    "test/rule/later.test.ts": PASSES_LATER,
+  });
+  const browser = { [BROWSER_VARIABLE]: JSON.stringify({ path: process.execPath, env: {} }) };
+  const { code, lines } = await run([], browser, folder);
+  const text = lines.join("\n");
+  expect([lines.at(-1), code]).toEqual(["1 passed, 2 failed", 1]);
+  expect(text).toContain("Failed at first and passed alone: test/browser/later.test.ts > later\n");
+  expect(text.match(/^✗ .*/gm)?.sort()).toEqual(["✗ test/browser/wrong.test.ts > wrong", "✗ test/rule/later.test.ts > later"]);
+  rmSync(join(folder, "test/browser/later.test.ts.ran"));
+  const named = await run(["test/browser/later.test.ts"], browser, folder);
+  expect([named.lines.at(-1), named.code]).toEqual(["0 passed, 1 failed", 1]);
+  rmSync(folder, { recursive: true });
 });
 
 test.each(["SIGINT", "SIGTERM"] as const)("%s ends every process and leaves no file", async (signal) => {
