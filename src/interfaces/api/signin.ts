@@ -14,12 +14,6 @@ import {
   verifyPassword,
 } from "../../platform/account/owner.ts";
 import {
-  digestOwnerNetwork,
-  isKnownOwnerNetwork,
-  recordOwnerNetwork,
-} from "../../platform/account/owner-network.ts";
-import {
-  createSession,
   findRefusedLink,
   findSigninLink,
   recordRefusedLink,
@@ -27,18 +21,17 @@ import {
   rejectEndedLink,
   type SigninLinkKind,
 } from "../../platform/account/session.ts";
-import type { KnownPlace } from "../../platform/account/signin-cap.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
-import type { Writer } from "../../store/port.ts";
-import { seenFrom } from "../http/admission.ts";
-import {
-  readDeviceCookie,
-  requireSameOrigin,
-  writeDeviceCookie,
-  writeSessionCookie,
-} from "../http/cookie.ts";
+import { requireSameOrigin } from "../http/cookie.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { openRoute } from "../http/route.ts";
+import {
+  answerSession,
+  findKnownPlace,
+  type SigninCall,
+  signinAnswer,
+  startSession,
+} from "./signin-session.ts";
 
 /** The owner of the local dashboard if none was set up. Local development has no passwords. */
 const LOCAL_OWNER = "owner@localhost";
@@ -47,51 +40,6 @@ const password = Type.String({ description: "a password of 10 to 256 characters"
 /** The length has a limit, because attempts are counted by email address, and a counter's name must be short. */
 const email = Type.String({ maxLength: MAX_EMAIL_CHARS, description: "an email address" });
 const token = Type.String({ maxLength: 100, description: "the token of a one-time link" });
-const answer = Type.Object({ owner: Type.Object({ email: Type.String() }) });
-
-interface SignedIn {
-  id: string;
-  email: string;
-}
-
-/** A request to one of these routes. */
-interface SigninCall {
-  deps: HttpDeps;
-  request: Request;
-  source: string;
-  nowMs: number;
-}
-
-/** Starts the owner's session in the transaction and records the network as known. Returns what the cookie needs. */
-async function startSession(
-  tx: Writer,
-  owner: SignedIn,
-  how: string,
-  { deps, request, source, nowMs }: SigninCall,
-) {
-  // Only a server has passwords to guess, so only a server records known networks.
-  if (deps.config.mode === "server") {
-    const networkDigest = digestNetwork(deps, owner.email, source);
-    await recordOwnerNetwork(tx, { ownerId: owner.id, networkDigest, nowMs });
-  }
-  await writeAudit(tx, {
-    environmentId: SERVER_SCOPE,
-    nowMs,
-    by: `owner:${owner.email}`,
-    action: "owner.signed_in",
-    target: `owner:${owner.email}`,
-    after: { how },
-  });
-  return { owner, session: await createSession(tx, owner.id, nowMs, seenFrom(request, source)) };
-}
-
-function answerSession(deps: HttpDeps, headers: Headers, started: Awaited<ReturnType<typeof startSession>>) {
-  headers.append("set-cookie", writeSessionCookie(deps, started.session.token, started.session.expiresAt));
-  // Only a server has passwords to guess, so only a server sets the cookie of a known device.
-  if (deps.config.mode === "server")
-    headers.append("set-cookie", writeDeviceCookie(deps, started.owner.email));
-  return { owner: { email: started.owner.email } };
-}
 
 /**
  * Returns the owner of an email address and password. The attempt counts before the password is checked, but only after it has a slot among the
@@ -112,22 +60,6 @@ async function checkPassword(
   return owner;
 }
 
-/** Returns the device that the account signed in from before, or else the network; null if both are new to it. */
-async function findKnownPlace(
-  { deps, request, source, nowMs }: SigninCall,
-  account: string,
-): Promise<KnownPlace | null> {
-  const device = readDeviceCookie(deps, request, account);
-  if (device !== null) return { kind: "device", name: device };
-  const network = digestNetwork(deps, account, source);
-  const isKnown = await deps.store.read((tx) => isKnownOwnerNetwork(tx, network, nowMs));
-  return isKnown ? { kind: "address", name: source } : null;
-}
-
-function digestNetwork({ sealer }: HttpDeps, account: string, source: string): Uint8Array {
-  return digestOwnerNetwork((text) => sealer.digest(text), account, source);
-}
-
 function refuseWrong({ log }: HttpDeps, source: string): Refusal {
   log.warn("A sign-in attempt failed.", { source });
   return new Refusal(
@@ -142,7 +74,7 @@ export const signinRoutes = [
     path: "/api/session",
     summary: "Signs an owner in with an email address and a password.",
     body: fields({ email, password }),
-    answer,
+    answer: signinAnswer,
     async handle({ deps, request, source, body, headers, nowMs }) {
       requireSameOrigin(deps.config, request.headers);
       const owner = await checkPassword({ deps, request, source, nowMs }, body);
@@ -163,7 +95,7 @@ export const signinRoutes = [
     path: "/api/session/link",
     summary: "Signs in to the local dashboard with a one-time link.",
     body: fields({ token }),
-    answer,
+    answer: signinAnswer,
     async handle({ deps, request, source, body, headers, nowMs }) {
       requireSameOrigin(deps.config, request.headers);
       await requireLink(deps, source, body.token, "local", nowMs);
@@ -193,7 +125,7 @@ export const signinRoutes = [
     path: "/api/setup",
     summary: "Creates the first owner with the one-time setup link, and signs in.",
     body: fields({ token, email, password }),
-    answer,
+    answer: signinAnswer,
     status: 201,
     async handle({ deps, request, source, body, headers, nowMs }) {
       requireSameOrigin(deps.config, request.headers);
@@ -212,7 +144,7 @@ export const signinRoutes = [
     path: "/api/session/reset",
     summary: "Sets a new password with a one-time reset link, ends every older session, and signs in.",
     body: fields({ token, password }),
-    answer,
+    answer: signinAnswer,
     async handle({ deps, request, source, body, headers, nowMs }) {
       requireSameOrigin(deps.config, request.headers);
       await requireLink(deps, source, body.token, "reset", nowMs);

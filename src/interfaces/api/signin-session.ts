@@ -1,0 +1,84 @@
+/**
+ * The end of every sign-in of the dashboard: a session with its cookie, and the place that is known to the account from then on. Each way to sign in
+ * checks its own proof and calls these functions.
+ */
+import { Type } from "typebox";
+import {
+  digestOwnerNetwork,
+  isKnownOwnerNetwork,
+  recordOwnerNetwork,
+} from "../../platform/account/owner-network.ts";
+import { createSession } from "../../platform/account/session.ts";
+import type { KnownPlace } from "../../platform/account/signin-cap.ts";
+import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
+import type { Writer } from "../../store/port.ts";
+import { seenFrom } from "../http/admission.ts";
+import { readDeviceCookie, writeDeviceCookie, writeSessionCookie } from "../http/cookie.ts";
+import type { HttpDeps } from "../http/deps.ts";
+
+export const signinAnswer = Type.Object({ owner: Type.Object({ email: Type.String() }) });
+
+interface SignedIn {
+  id: string;
+  email: string;
+}
+
+/** A request that signs in. */
+export interface SigninCall {
+  deps: HttpDeps;
+  request: Request;
+  source: string;
+  nowMs: number;
+}
+
+/** Starts the owner's session in the transaction and records the network as known. Returns what the cookie needs. */
+export async function startSession(
+  tx: Writer,
+  owner: SignedIn,
+  how: string,
+  { deps, request, source, nowMs }: SigninCall,
+) {
+  // Only a server has passwords to guess, so only a server records known networks.
+  if (deps.config.mode === "server") {
+    const networkDigest = digestNetwork(deps, owner.email, source);
+    await recordOwnerNetwork(tx, { ownerId: owner.id, networkDigest, nowMs });
+  }
+  await writeAudit(tx, {
+    environmentId: SERVER_SCOPE,
+    nowMs,
+    by: `owner:${owner.email}`,
+    action: "owner.signed_in",
+    target: `owner:${owner.email}`,
+    after: { how },
+  });
+  return { owner, session: await createSession(tx, owner.id, nowMs, seenFrom(request, source)) };
+}
+
+/** Adds the cookies of the session to the response, and returns the answer. */
+export function answerSession(
+  deps: HttpDeps,
+  headers: Headers,
+  started: Awaited<ReturnType<typeof startSession>>,
+) {
+  headers.append("set-cookie", writeSessionCookie(deps, started.session.token, started.session.expiresAt));
+  // Only a server has passwords to guess, so only a server sets the cookie of a known device.
+  if (deps.config.mode === "server")
+    headers.append("set-cookie", writeDeviceCookie(deps, started.owner.email));
+  return { owner: { email: started.owner.email } };
+}
+
+/** Returns the device that the account signed in from before, or else the network; null if both are new to it. */
+export async function findKnownPlace(
+  { deps, request, source, nowMs }: SigninCall,
+  account: string,
+): Promise<KnownPlace | null> {
+  const device = readDeviceCookie(deps, request, account);
+  if (device !== null) return { kind: "device", name: device };
+  const network = digestNetwork(deps, account, source);
+  const isKnown = await deps.store.read((tx) => isKnownOwnerNetwork(tx, network, nowMs));
+  return isKnown ? { kind: "address", name: source } : null;
+}
+
+function digestNetwork({ sealer }: HttpDeps, account: string, source: string): Uint8Array {
+  return digestOwnerNetwork((text) => sealer.digest(text), account, source);
+}
