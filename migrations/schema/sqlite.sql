@@ -1193,7 +1193,7 @@ CREATE TABLE session (
   owner_id TEXT NOT NULL REFERENCES owner (id) ON DELETE CASCADE,
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
-, seen_at INTEGER, source TEXT, agent TEXT) WITHOUT ROWID;
+, seen_at INTEGER, source TEXT, agent TEXT, authenticated_at INTEGER) WITHOUT ROWID;
 
 CREATE INDEX session_by_end ON session (expires_at);
 

@@ -121,6 +121,8 @@ export const MAX_LINK_TRIES_PER_ADDRESS = 10;
 export const MAX_LINK_TRIES_PER_NETWORK = 30;
 /** The most passwords of unknown devices that wait to be hashed. The same number may wait from known devices, sessions and one-time links. */
 export const MAX_WAITING_PASSWORDS = 16;
+/** The time after an authentication in which a session may do what is sensitive. */
+export const RECENT_AUTHENTICATION_MS = 15 * MINUTE_MS;
 /** The time that a browser or a network stays known to the account that signed in from it. */
 export const KNOWN_DEVICE_LIFE_MS = 400 * DAY_MS;
 /** The most known networks of an account. A new one replaces the least recently used. */

@@ -11,7 +11,10 @@ afterAll(() => api[Symbol.asyncDispose]());
 
 const post = (path: string, body: unknown, session = false) => api.call(path, { method: "POST", body, session });
 /** Moves the clock, so that each test begins with fresh rate limits per address. */
-beforeEach(() => api.clock.leap(LOGIN_LIFE_MS));
+beforeEach(async () => {
+  await api.clock.leap(LOGIN_LIFE_MS);
+  await api.confirmSessions();
+});
 
 async function begin(more: object = {}) {
   const { status, json } = await post("/api/login", { machine: "laptop", account: "ann", ...more });

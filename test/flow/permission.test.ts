@@ -5,26 +5,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mintApiKey } from "../../src/platform/account/api-key.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
-import {
-  EVERY,
-  hasPermission,
-  KEY_PERMISSIONS,
-  PERMISSION_NAMES,
-  type Permission,
-  ROLE_NAMES,
-  type Role,
-} from "../../src/platform/account/permission.ts";
+import { EVERY, hasPermission, KEY_PERMISSIONS, PERMISSION_NAMES, ROLE_NAMES, type Role } from "../../src/platform/account/permission.ts";
 import { createSession } from "../../src/platform/account/session.ts";
 import { type ApiServer, type Call, changesBetween, startApi } from "../kit/api-server.ts";
+import { askOperation, isManagement, type Operation, readOperations } from "../kit/operation.ts";
 import { receiverDefinition, writeOrder } from "../kit/relay-definition.ts";
-
-interface Operation {
-  method: string;
-  path: string;
-  /** The names of the security schemes. */
-  schemes: readonly string[];
-  needs: Permission | null;
-}
 
 let api: ApiServer;
 let operations: readonly Operation[];
@@ -35,7 +20,7 @@ let approval = "";
 
 beforeAll(async () => {
   api = await startApi();
-  operations = await readOperations();
+  operations = await readOperations(api);
   const { development } = api.environments;
   await api.store.write("dashboard", async (tx) => {
     const nowMs = api.clock.now();
@@ -67,32 +52,6 @@ async function requestApproval(): Promise<string> {
 afterAll(async () => {
   await api[Symbol.asyncDispose]();
 });
-
-async function readOperations(): Promise<Operation[]> {
-  type Described = { security: readonly object[]; "x-permission"?: Permission };
-  const { json } = await api.call("/openapi.json");
-  return Object.entries(json.paths as Record<string, Record<string, Described>>).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { security, ...one }]) => ({
-      method: method.toUpperCase(),
-      path,
-      schemes: security.flatMap((scheme) => Object.keys(scheme)),
-      needs: one["x-permission"] ?? null,
-    })),
-  );
-}
-
-const isManagement = ({ schemes }: Operation): boolean => schemes.includes("secretKey") || schemes.includes("session");
-
-/** Returns the code of the refusal; `admitted` when the caller was admitted. */
-async function ask({ method, path }: Operation, who: Call, [app, environment]: readonly [string, string]): Promise<string> {
-  const filled = path
-    .replace("/approvals/{id}", `/approvals/${approval}`)
-    .replace("{appId}", app)
-    .replace("{environment}", environment)
-    .replaceAll(/\{\w+\}/g, "unknown");
-  const reply = await api.call(`${filled}?qqqq=1`, { ...who, method, ...(method === "GET" ? {} : { body: {} }) });
-  return reply.json.code === "invalid_input" && reply.json.message.startsWith("`qqqq`") ? "admitted" : reply.json.code;
-}
 
 const OWN = ["shop", "development"] as const;
 
@@ -166,7 +125,7 @@ describe.each(ROWS)("$who", ({ call, at, expected }) => {
     const before = await api.snapshot();
     for (const operation of operations.filter(isManagement)) {
       const name = `${operation.method} ${operation.path}`;
-      expect(`${name} ${await ask(operation, call(), at)}`).toBe(`${name} ${expected(operation)}`);
+      expect(`${name} ${await askOperation(api, operation, call(), at, approval)}`).toBe(`${name} ${expected(operation)}`);
     }
     expect(changesBetween(before, await api.snapshot())).toEqual({});
   });

@@ -155,6 +155,7 @@ test("cases are deleted with their relay, and erasing a person deletes theirs an
   const names = async () => (await api.rows<{ name: string }>("SELECT name FROM relay_case ORDER BY name")).map(({ name }) => name);
   expect(await names()).toEqual(["before", "paid"]);
   await api.clock.advance(HOUR_MS);
+  await api.confirmSessions();
   expect((await send(api, "DELETE", `/persons/${person.id}`)).status).toBe(204);
   expect(await names()).toEqual(["before"]);
   await api.clock.advance(HOUR_MS);
@@ -163,6 +164,7 @@ test("cases are deleted with their relay, and erasing a person deletes theirs an
     return JSON.stringify(await api.rows("SELECT body, expected FROM relay_case"));
   };
   expect(await poll(readLeft, (left) => !left.includes("ada@example.com"))).not.toContain("ada@example.com");
+  await api.confirmSessions();
   expect((await send(api, "DELETE", "/relays/orders")).status).toBeLessThan(300);
   expect(await names()).toEqual([]);
 });

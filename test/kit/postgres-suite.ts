@@ -66,6 +66,7 @@ const FLOWS: readonly string[] = [
   "erasure-request",
   "customer-link",
   "permission",
+  "confirm",
   "member",
   "hidden-payload",
   "second-person",

@@ -159,6 +159,11 @@ export const REFUSALS = {
     what: "The key or session does not permit this action.",
     todo: "Use a secret key of this environment, or sign in as an owner.",
   },
+  reauthentication_required: {
+    status: 403,
+    what: "The action is sensitive, and the person of this session last proved who they are 15 minutes ago or more.",
+    todo: "Confirm your password in the dashboard, which then sends the request again. `methods` lists how the account can confirm. A key needs no confirmation.",
+  },
   wrong_environment: {
     status: 403,
     what: "The key belongs to another app or environment than the path names.",

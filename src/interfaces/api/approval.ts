@@ -140,6 +140,7 @@ export const approvalRoutes = [
     method: "POST",
     path: "/api/approvals/:id",
     needs: "request_changes",
+    sensitive: true,
     placeOf,
     summary:
       "Approves or refuses the plan of this name, as a signed-in owner. The requester can withdraw their own request.",

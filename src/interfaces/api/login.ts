@@ -135,6 +135,7 @@ export const loginRoutes = [
     method: "POST",
     path: "/api/login/approve",
     needs: null,
+    sensitive: true,
     summary:
       "Approves the login with a code. The command that started it then gets a key of this environment.",
     body: fields({ code, app: Type.String(), environment: Type.String() }),

@@ -139,6 +139,7 @@ export const mailRoutes = [
     method: "POST",
     path: "/mail/test",
     needs: "edit_settings",
+    sensitive: false,
     summary:
       "Sends an owner a test mail with the current mail settings. The state and reason of the mail show the result.",
     body: fields({ to: Type.Optional(Type.String({ description: "an owner's email address" })) }),
@@ -178,6 +179,7 @@ export const mailRoutes = [
     method: "POST",
     path: "/sender-domain/verify",
     needs: "edit_settings",
+    sensitive: false,
     summary: "Checks the domain's DNS record now and stores the result.",
     answer: Type.Object({ senderDomain: senderDomainView, message: Type.String() }),
     async handle({ deps, environment, by }) {

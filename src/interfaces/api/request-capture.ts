@@ -47,6 +47,7 @@ export const requestCaptureRoutes = [
     method: "DELETE",
     path: "/captures/:id",
     needs: "edit_definitions",
+    sensitive: false,
     keepsDefinitions: true,
     summary: "Deletes a capture with its requests. Its URL then takes no request.",
     answer: null,

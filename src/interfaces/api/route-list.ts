@@ -11,6 +11,7 @@ import { bulkReplayRoutes } from "./bulk-replay.ts";
 import { caseRoutes } from "./case.ts";
 import { catalogRoutes } from "./catalog.ts";
 import { clientRoutes } from "./client.ts";
+import { confirmRoutes } from "./confirm.ts";
 import { connectorRoutes } from "./connector.ts";
 import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
@@ -50,6 +51,7 @@ export const ROUTES: readonly Route[] = [
   ...docsRoutes,
   ...signinRoutes,
   ...sessionRoutes,
+  ...confirmRoutes,
   ...accountRoutes,
   ...serverRoutes,
   ...loginRoutes,

@@ -12,7 +12,6 @@ import {
   hasSamePassword,
   listOwners,
   setOwnerPassword,
-  verifyPassword,
 } from "../../platform/account/owner.ts";
 import {
   EVERY,
@@ -25,7 +24,7 @@ import {
 import { createSession, findSession, signOut } from "../../platform/account/session.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader } from "../../store/port.ts";
-import { seenFrom } from "../http/admission.ts";
+import { requireRecentAuthentication, seenFrom } from "../http/admission.ts";
 import {
   clearSessionCookie,
   dashboardOrigin,
@@ -33,6 +32,7 @@ import {
   writeSessionCookie,
 } from "../http/cookie.ts";
 import { openRoute, ownerRoute } from "../http/route.ts";
+import { requirePassword } from "./confirm.ts";
 
 const environmentName = oneOf(ENVIRONMENT_NAMES);
 const app = Type.Object({
@@ -116,15 +116,10 @@ export const sessionRoutes = [
     }),
     answer: null,
     async handle({ deps, owner, request, source, body, headers, nowMs }) {
-      // The session counts as the device, so that guesses by strangers cannot keep the owner from a new password.
-      const place = { kind: "device", name: owner.sessionId } as const;
-      await deps.signinCap.countAttempt(source, owner.email, place);
       const known = await deps.store.read((tx) => findOwnerByEmail(tx, owner.email));
-      const hasPassword = known?.passwordHash != null;
-      if (hasPassword && !(await verifyPassword(body.current, known.passwordHash))) {
-        throw new Refusal("forbidden", "current is not your current password: type it again.");
-      }
-      deps.signinCap.releaseAttempt(source, owner.email, place);
+      // A person without a password has no current one to give.
+      if (known?.passwordHash == null) await requireRecentAuthentication(deps, request);
+      else await requirePassword({ deps, owner, source, nowMs }, body.current, "current");
       const passwordHash = await hashPassword(body.password);
       const session = await deps.store.write("dashboard", async (tx) => {
         const now = await findOwnerByEmail(tx, owner.email);

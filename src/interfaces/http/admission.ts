@@ -17,6 +17,7 @@ import {
   type PresentedKey,
   recordApiKeyUse,
 } from "../../platform/account/api-key.ts";
+import { listAuthenticationMethods } from "../../platform/account/authentication.ts";
 import {
   type Environment,
   type EnvironmentName,
@@ -43,6 +44,7 @@ import {
 import {
   extendSession,
   findSession,
+  hasRecentAuthentication,
   isSessionExtensionDue,
   isSessionUseDue,
   recordSessionUse,
@@ -336,6 +338,23 @@ async function findCallerAgain(
   }
   const session = await findSession(tx, token, nowMs);
   return session === null ? null : { kind: "owner", session };
+}
+
+/**
+ * Refuses with `reauthentication_required` a session whose person last proved who they are 15 minutes ago or more. Keys and the command line
+ * prove it with each request, and local development has no passwords.
+ */
+export async function requireRecentAuthentication(deps: HttpDeps, request: Request): Promise<void> {
+  const caller = callerOf(request);
+  if (caller?.kind !== "owner" || deps.config.mode === "local") return;
+  const { session } = caller;
+  if (hasRecentAuthentication(session, deps.clock.now())) return;
+  const methods = await deps.store.read((tx) => listAuthenticationMethods(tx, session.ownerId));
+  throw new Refusal(
+    "reauthentication_required",
+    "This action needs a recent authentication, and yours is 15 minutes old or older: confirm with POST /api/session/confirm or sign in again, then send the request again.",
+    { details: { methods } },
+  );
 }
 
 /** Refuses an approval whose approver may not approve any more. */

@@ -5,6 +5,7 @@
 import { IsString, type TSchema } from "typebox";
 import { REFUSALS } from "../../base/code/refusal-code.ts";
 import { VERSION } from "../../base/release/version.ts";
+import { AUTHENTICATION_METHODS } from "../../platform/account/authentication.ts";
 import type { Route, Who } from "./route.ts";
 
 const ERROR_SCHEMA = {
@@ -19,6 +20,11 @@ const ERROR_SCHEMA = {
       type: "string",
       description:
         "For product_not_sellable and plan_not_sellable: the URL where the buyer pays, if the item has one.",
+    },
+    methods: {
+      type: "array",
+      description: "For reauthentication_required: how the account can confirm.",
+      items: { type: "string", enum: AUTHENTICATION_METHODS },
     },
     problems: {
       type: "array",
@@ -144,6 +150,7 @@ function describeRoute(route: Route, path: string): object {
     tags: [tagOf(route)],
     security: SECURITY[route.who],
     ...(route.needs === null ? {} : { "x-permission": route.needs }),
+    ...(route.sensitive ? { "x-sensitive": true } : {}),
     parameters: [...pathParameters(path), ...queryParameters(route)],
     ...describeBody(route),
     responses: {

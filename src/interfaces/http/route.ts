@@ -8,12 +8,19 @@ import { checkInput } from "../../base/check-shape.ts";
 import { type Page, type PageRequest, readPageRequest } from "../../base/page.ts";
 import type { Warning } from "../../base/refusal.ts";
 import { fields, pageOf, pageQuery } from "../../base/schema.ts";
-import type { Permission } from "../../platform/account/permission.ts";
+import { isSensitive, type Permission } from "../../platform/account/permission.ts";
 import { type AuditEntry, type Change, writeAudit } from "../../platform/audit/audit.ts";
 import { readPage } from "../../store/index-scan.ts";
 import type { Origin, Reader, Writer } from "../../store/port.ts";
 import { addressOf, checkQuery } from "./address.ts";
-import { type Admitted, admit, identifyCaller, type Owner, requireOwner } from "./admission.ts";
+import {
+  type Admitted,
+  admit,
+  identifyCaller,
+  type Owner,
+  requireOwner,
+  requireRecentAuthentication,
+} from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
 import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
 import { maxBodyBytes } from "./body-size.ts";
@@ -78,6 +85,8 @@ interface Words<Path, Query, Body, Answer> {
   warnsOnly?: boolean;
   /** The kind of file that local development updates with the save. */
   saves?: Saves;
+  /** Says whether a session needs a recent authentication, if the route differs from its permission. */
+  sensitive?: boolean;
 }
 
 /** The work of a route. A write is a transaction, which can run again. */
@@ -128,6 +137,8 @@ export interface Route {
   status: number;
   /** Returns 204 with no body, or 200 with the answer if it has warnings. */
   warnsOnly: boolean;
+  /** True if a session needs a recent authentication. */
+  sensitive: boolean;
   /** Serves one request. Refusals are thrown. */
   serve(deps: HttpDeps, received: Received): Promise<Response>;
 }
@@ -259,23 +270,29 @@ export function makeRoute<
   letIn: Admission<More>,
 ): Route {
   const { method, summary, answer, query = null, body = null, rawBytes = null } = words;
-  const { warnsOnly = false } = words;
+  const { warnsOnly = false, sensitive = needs !== null && isSensitive(needs, method) } = words;
   const status = words.status ?? (answer === null || warnsOnly ? 204 : 200);
   // If a schema is absent, its type is this one.
   const querySchema = words.query ?? (NOTHING as TObject as Query);
   const bodySchema = words.body ?? (NOTHING as TSchema as Body);
   const maxBytes = rawBytes ?? maxBodyBytes(body);
+  const admitCaller: Admission<More> = async (deps, received, headers) => {
+    const more = await letIn(deps, received, headers);
+    if (sensitive) await requireRecentAuthentication(deps, received.request);
+    return more;
+  };
   const serve = async (deps: HttpDeps, received: Received): Promise<Response> => {
     const { request, source } = received;
     const headers = new Headers();
     const begunMs = deps.clock.monotonicMs();
-    let more = await letIn(deps, received, headers);
+    let more = await admitCaller(deps, received, headers);
     const query = checkQuery(querySchema, addressOf(request).searchParams);
     const reader: BodyReader = { room: deps.bodies, source: () => source };
     const bytes = rawBytes === null ? NO_BYTES : await readBytes(request, rawBytes, reader);
     const sent = rawBytes === null ? await readFields(request, maxBytes, reader) : {};
     // A body can take more than a minute to arrive. The caller must not change anything if their key or session ended in that time.
-    if (deps.clock.monotonicMs() - begunMs > SLOW_BODY_MS) more = await letIn(deps, received, new Headers());
+    if (deps.clock.monotonicMs() - begunMs > SLOW_BODY_MS)
+      more = await admitCaller(deps, received, new Headers());
     const body = checkInput(bodySchema, sent);
     const nowMs = deps.clock.now();
     const params = received.params as Call<Path, Query, Body>["params"];
@@ -308,6 +325,7 @@ export function makeRoute<
     answer,
     status,
     warnsOnly,
+    sensitive,
     serve,
   };
 }

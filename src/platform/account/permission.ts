@@ -20,6 +20,8 @@ interface PermissionWords {
   may: string;
   /** False: no key has it, because a key that could do this would outlive its own revocation or act for a person. */
   keys: boolean;
+  /** The requests with which a signed-in person needs it only soon after they authenticated. A route can differ. */
+  sensitive: "writes" | "deletes" | "none";
   /** The roles that have it, in addition to the owner, who has every permission everywhere. */
   roles: Readonly<Partial<Record<Exclude<Role, "owner">, Where>>>;
 }
@@ -28,51 +30,75 @@ export const PERMISSIONS = {
   read: {
     may: "read everything except the values of payloads and records",
     keys: true,
+    sensitive: "none",
     roles: { developer: "everywhere", support: "everywhere", viewer: "everywhere" },
   },
   read_payloads: {
     may: "see the values of payloads and records, and files",
     keys: true,
+    sensitive: "none",
     roles: { developer: "development" },
   },
   edit_definitions: {
     may: "change relays, the catalog and collections, capture requests, send test events and import missed events",
     keys: true,
+    sensitive: "deletes",
     roles: { developer: "development" },
   },
   edit_records: {
     may: "write and delete records and files",
     keys: true,
+    sensitive: "deletes",
     roles: { developer: "development" },
   },
   edit_settings: {
     may: "change secrets, settings and the sender domain",
     keys: true,
+    sensitive: "writes",
     roles: { developer: "development" },
   },
   act_on_people: {
     may: "grant, sell, credit, suspend, merge and correct people",
     keys: true,
+    sensitive: "none",
     roles: { developer: "development", support: "everywhere" },
   },
   replay: {
     may: "retry and replay events, run what was missed, send a mail again and resolve alerts",
     keys: true,
+    sensitive: "none",
     roles: { developer: "development", support: "everywhere" },
   },
   erase: {
     may: "erase a person and the payload of an event",
     keys: true,
+    sensitive: "writes",
     roles: { developer: "development" },
   },
   request_changes: {
     may: "request changes of production, and apply the approved ones",
     keys: true,
+    sensitive: "none",
     roles: { developer: "everywhere" },
   },
-  approve: { may: "approve or refuse changes of production", keys: false, roles: {} },
-  manage_keys: { may: "create and revoke keys", keys: false, roles: { developer: "development" } },
-  manage_server: { may: "manage members, apps, backups and the server", keys: false, roles: {} },
+  approve: {
+    may: "approve or refuse changes of production",
+    keys: false,
+    sensitive: "writes",
+    roles: {},
+  },
+  manage_keys: {
+    may: "create and revoke keys",
+    keys: false,
+    sensitive: "writes",
+    roles: { developer: "development" },
+  },
+  manage_server: {
+    may: "manage members, apps, backups and the server",
+    keys: false,
+    sensitive: "writes",
+    roles: {},
+  },
 } as const satisfies Record<string, PermissionWords>;
 
 export type Permission = keyof typeof PERMISSIONS;
@@ -91,6 +117,12 @@ export const COMMAND_LINE_PERMISSIONS: Permissions = new Set(
 export const KEY_PERMISSIONS: Permissions = new Set(
   PERMISSION_NAMES.filter((name) => PERMISSIONS[name].keys),
 );
+
+/** Reports whether a request with this method needs the permission only soon after the person authenticated. */
+export function isSensitive(permission: Permission, method: string): boolean {
+  const { sensitive } = PERMISSIONS[permission];
+  return sensitive === "deletes" ? method === "DELETE" : sensitive === "writes" && method !== "GET";
+}
 
 /** Every app, or every environment. */
 export const EVERY = "*";

@@ -5,7 +5,7 @@
 
 import { type Static, Type } from "typebox";
 import { hashToken, newId, newToken } from "../../base/id.ts";
-import { DAY_MS, HOUR_MS } from "../../base/limit.ts";
+import { DAY_MS, HOUR_MS, RECENT_AUTHENTICATION_MS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { show, textOrNull, time } from "../../base/schema.ts";
 import { cutToLine } from "../../base/text.ts";
@@ -40,10 +40,12 @@ const SESSION = defineTable({
     source: orNull(text()),
     /** The User-Agent header of the browser. */
     agent: orNull(text()),
+    /** The time when the person last proved who they are; null: when the session began, in a version that did not record this. */
+    authenticatedAt: orNull(integer()),
   },
 });
 
-const FOUND_SESSION = SESSION.pick("id", "ownerId", "createdAt", "expiresAt", "seenAt");
+const FOUND_SESSION = SESSION.pick("id", "ownerId", "createdAt", "expiresAt", "seenAt", "authenticatedAt");
 export type Session = RowOf<typeof FOUND_SESSION> & { ownerEmail: string; memberships: Membership[] };
 
 const LISTED_SESSION = SESSION.pick("id", "createdAt", "expiresAt", "seenAt", "source", "agent");
@@ -87,6 +89,7 @@ export async function createSession(
     seenAt: nowMs,
     source,
     agent: agent === null ? null : cutToLine(agent, MAX_AGENT_CHARS),
+    authenticatedAt: nowMs,
   });
   return { token, expiresAt };
 }
@@ -157,6 +160,20 @@ export async function extendSession(tx: Writer, session: Session, nowMs: number)
   const expiresAt = nowMs + SESSION_LIFE_MS;
   await tx.run("UPDATE session SET expires_at = ?2 WHERE id = ?1 AND expires_at < ?2", session.id, expiresAt);
   return expiresAt;
+}
+
+/** Reports whether the person proved who they are less than 15 minutes ago. */
+export function hasRecentAuthentication(
+  { authenticatedAt, createdAt }: Pick<Session, "authenticatedAt" | "createdAt">,
+  nowMs: number,
+): boolean {
+  return nowMs - (authenticatedAt ?? createdAt) < RECENT_AUTHENTICATION_MS;
+}
+
+/** Records that the person of the session proved again who they are. Throws `unauthenticated` if the session ended meanwhile. */
+export async function recordAuthentication(tx: Writer, id: string, nowMs: number): Promise<void> {
+  if ((await SESSION.change(tx, { id }, { authenticatedAt: nowMs })) > 0) return;
+  throw new Refusal("unauthenticated", "This session ended meanwhile: sign in again.");
 }
 
 /** Ends one session. */

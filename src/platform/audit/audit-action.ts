@@ -85,6 +85,8 @@ export const AUDIT_ACTIONS = {
   "owner.invited": "A member was invited by a one-time link.",
   "owner.link_refused": "A member's one-time link was used after its end. It is recorded once for each link.",
   "owner.reset": "A link to set a member's new password was created.",
+  "owner.confirmed": "A signed-in person proved again who they are, for a sensitive action.",
+  "owner.confirmation_refused": "A signed-in person failed to prove again who they are.",
   "owner.signed_in": "A member signed in.",
   "owner.signed_out_everywhere": "All sessions of a member were ended.",
   "owner.password_changed": "A member changed their password.",
