@@ -121,6 +121,13 @@ export interface DedupeKeys {
 /** The part of the service that writes. Change capture skips `relay`, `erasure` and `move`, which gives stored data another person. */
 export type Origin = "app" | "dashboard" | "receipt" | "relay" | "erasure" | "move";
 
+/**
+ * The rows that a write may change: those of one environment, by its number, or any. A write that names an environment changes only rows of this
+ * environment, and rows that name no environment and that every write can add. A database may then run it next to writes of other environments.
+ */
+export type WriteScope = number | typeof EVERYTHING;
+export const EVERYTHING = "everything";
+
 export type BatchWork<Draft, Result> = (tx: Writer, drafts: readonly Draft[]) => Promise<readonly Result[]>;
 
 /** Sends the reads that drafts need. No caller waits for them, and a failed read is sent again when it is needed. */
@@ -128,6 +135,13 @@ export type Prefetch<Draft> = (
   ahead: PrefetchReader,
   drafts: readonly Draft[],
 ) => readonly Promise<unknown>[];
+
+export interface BatchOptions<Draft> {
+  /** Sends the reads of `work` while the transaction begins. */
+  prefetch?: Prefetch<Draft>;
+  /** Names the scope of a draft's writes. By default it is everything. */
+  scopeOf?: (draft: Draft) => WriteScope;
+}
 
 /** Throws if the writes that it guards are no longer allowed. None of them is committed then. */
 export type Fence = (tx: Reader) => Promise<void>;
@@ -138,20 +152,23 @@ export interface Store {
   /**
    * Runs `work` in one transaction and resolves after the durable commit. If `work` throws, its writes are undone and its error is rethrown.
    * `work` must await only its transaction. It may run again when it or another work of the group fails, so its effects outside the
-   * transaction must be repeatable. Throws StoreUnavailable if the database cannot write.
+   * transaction must be repeatable. By default its scope is everything. Throws StoreUnavailable if the database cannot write.
    */
-  write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result>;
+  write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>, scope?: WriteScope): Promise<Result>;
   /**
    * Returns a function that writes one draft, as `write` does. Drafts that wait together are one call of `work`, which returns a result for each. If
-   * anything fails, `work` runs again for each draft separately. `prefetch` sends the reads of `work` while the transaction begins.
+   * anything fails, `work` runs again for each draft separately.
    */
   batchWrites<Draft, Result>(
     origin: Origin,
     work: BatchWork<Draft, Result>,
-    prefetch?: Prefetch<Draft>,
+    options?: BatchOptions<Draft>,
   ): (draft: Draft) => Promise<Result>;
-  /** Returns the store for writes that `fence` guards. The fence runs in their transaction, once for all that share the fence. */
-  withFence(fence: Fence): FencedStore;
+  /**
+   * Returns the store for writes that `fence` guards. The fence runs in their transaction, once for all that share the fence. `scope` is the scope of
+   * writes that name none.
+   */
+  withFence(fence: Fence, scope?: WriteScope): FencedStore;
   /** Returns whether this store's fence, if it has one, allows writes in the given transaction. */
   fenceHolds(tx: Reader): Promise<boolean>;
   /**

@@ -8,8 +8,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { systemClock } from "../../src/base/clock.ts";
 import { PostgresConnection } from "../../src/store/postgres/connection.ts";
 import { toPostgres } from "../../src/store/postgres/dialect.ts";
+import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { readPostgresShape } from "../../src/store/postgres/schema-shape.ts";
 import { readExpected } from "../kit/expected-schema.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
@@ -60,7 +62,9 @@ let postgres: Schema;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "relay-both-"));
-  fresh = await freshDatabase();
+  // A copy of the tests' template has triggers that only test databases have.
+  fresh = await freshDatabase({ empty: true });
+  await (await openPostgres(fresh.place, { clock: systemClock })).close();
   const file = join(folder, "relay.db");
   await placeSchema(file);
   sqlite = readSqlite(file);

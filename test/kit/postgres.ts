@@ -32,6 +32,7 @@ import { migratePostgres } from "../../src/store/postgres/migrate.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
 import type { Issued } from "./certificate.ts";
 import { PATIENCE_MS } from "./patience.ts";
+import { SCOPE_TRIGGERS } from "./scope-guard.ts";
 
 /** Variable with a server's URL. A process that starts a server sets it for its child processes. */
 export const SERVER_VARIABLE = "RELAY_TEST_DATABASE";
@@ -106,6 +107,7 @@ function ensureTemplate(server: string): Promise<string> {
   template ??= (async () => {
     const hash = new Bun.CryptoHasher("sha256");
     for (const { number, sql } of POSTGRES_MIGRATIONS) hash.update(`${number}\n${sql}\n`);
+    hash.update(SCOPE_TRIGGERS);
     const name = `relay_template_${hash.digest("hex").slice(0, 16)}`;
     await keepConnection(server).begin(async (tx) => {
       await tx`SELECT pg_advisory_xact_lock(${TEMPLATE_LOCK})`;
@@ -124,6 +126,7 @@ async function makeTemplate(server: string, name: string): Promise<void> {
   await runOn(server, createEmpty(draft));
   const connection = await PostgresConnection.open(urlOf(server, draft).place, "relay migration");
   await migratePostgres(connection, systemClock);
+  await connection.script(SCOPE_TRIGGERS);
   await connection.close();
   await runOn(server, `ALTER DATABASE ${draft} RENAME TO ${name}`);
 }

@@ -7,7 +7,7 @@ import { ALL_ENVIRONMENTS } from "../../src/store/lease/lease-holder.ts";
 import { lookAtLeases } from "../../src/store/lease/node-lease.ts";
 import { NodeLeaseManager } from "../../src/store/lease/node-lease-holder.ts";
 import { MigrationRefused } from "../../src/store/migrate/migrations.ts";
-import { type ChangedTopics, type PrefetchReader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
+import { type ChangedTopics, EVERYTHING, type PrefetchReader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { holdRealClock } from "../kit/held-clock.ts";
 import { poll } from "../kit/patience.ts";
@@ -63,6 +63,42 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 testStore({ store: () => ({ store, groups }) });
+
+describe("a write that names an environment", () => {
+  const environments = async (tx: Writer) => {
+    await addApp("shop")(tx);
+    for (const name of ["development", "production"]) await tx.run("INSERT INTO environment (app_id, name, created_at) VALUES ('shop', ?1, 0)", name);
+    return (await tx.all<{ id: number }>("SELECT id FROM environment ORDER BY id")).map(({ id }) => id);
+  };
+  const addCollection = (environmentId: number) => (tx: Writer) =>
+    tx.run(
+      "INSERT INTO collection (environment_id, name, kind, fields, created_at, updated_at) VALUES (?1, 'notes', 'shared', '[]', 0, 0)",
+      environmentId,
+    );
+  const held = () => store.read((tx) => tx.all<{ id: number }>("SELECT environment_id AS id FROM collection ORDER BY environment_id"));
+
+  test("changes rows of this environment, and the tests refuse it other rows", async () => {
+    const [one = 0, other = 0] = await store.write("app", environments);
+    const fenced = store.withFence(async () => undefined, one);
+    const add = store.batchWrites("app", async (tx, ids: readonly number[]) => Promise.all(ids.map((id) => addCollection(id)(tx))), {
+      scopeOf: () => one,
+    });
+    const refused = [
+      () => store.write("app", addCollection(other), one),
+      () => fenced.write("app", addCollection(other)),
+      () => add(other),
+      () => store.write("app", addApp("second"), one),
+      () => fenced.write("app", (tx) => tx.run("UPDATE environment SET held_at = 1 WHERE id = ?1", other)),
+    ];
+    for (const write of refused) await expect(write()).rejects.toThrow();
+    expect(await held()).toEqual([]);
+    await store.write("app", addCollection(one), one);
+    await fenced.write("app", (tx) => tx.run("UPDATE environment SET held_at = 1 WHERE id = ?1", one));
+    // A write that names another scope has that one.
+    await fenced.write("app", addCollection(other), EVERYTHING);
+    expect(await held()).toEqual([{ id: one }, { id: other }]);
+  });
+});
 
 describe("a connection that breaks", () => {
   test("between two writes is replaced for the next, without a message", async () => {

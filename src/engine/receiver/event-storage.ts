@@ -66,11 +66,10 @@ export class EventStorage {
 
   constructor({ store, runner, clock, limits, places }: StorageDeps) {
     this.#runner = runner;
-    this.#write = store.batchWrites(
-      "app",
-      (tx, drafts) => this.#storeAll(tx, drafts),
-      (reader, drafts) => this.#prefetch(reader, drafts),
-    );
+    this.#write = store.batchWrites("app", (tx, drafts) => this.#storeAll(tx, drafts), {
+      prefetch: (reader, drafts) => this.#prefetch(reader, drafts),
+      scopeOf: ({ events }) => events[0].environmentId,
+    });
     const sharing = { kind: "event", places, drawing: "blocks" } as const;
     this.#limiter = new Limiter(clock, limits.verifiedEventsPerMinute, CAP_WINDOW_MS, sharing);
   }

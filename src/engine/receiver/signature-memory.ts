@@ -95,19 +95,27 @@ export class DurableUses {
     // An ignored request has no event to lose.
     if (seen === null || !seen.sameBody || seen.eventId === null || this.#events.has(seen.eventId))
       return seen;
-    const durable = await this.#store.write("app", (tx) => {
-      tx.suppressWakeups();
-      return findEarlierUse(tx, use);
-    });
+    const durable = await this.#store.write(
+      "app",
+      (tx) => {
+        tx.suppressWakeups();
+        return findEarlierUse(tx, use);
+      },
+      use.environmentId,
+    );
     if (durable?.sameBody && durable.eventId !== null) this.remember(durable.eventId);
     return durable;
   }
 
   /** Remembers the signature of a request that `when` ignored, unless it was used meanwhile. */
   spendIgnored(use: SignatureUse): Promise<void> {
-    return this.#store.write("app", async (tx) => {
-      if ((await findEarlierUse(tx, use)) === null) await spendSignature(tx, use, null);
-    });
+    return this.#store.write(
+      "app",
+      async (tx) => {
+        if ((await findEarlierUse(tx, use)) === null) await spendSignature(tx, use, null);
+      },
+      use.environmentId,
+    );
   }
 
   /** Remembers that the event is on disk. */

@@ -92,7 +92,11 @@ export class ClientWrites {
   async store<Result>(at: PersonAt, work: (tx: Writer) => Promise<Result>): Promise<Result> {
     const { store, limits } = this.#deps;
     try {
-      return await store.write("app", (tx) => withinStorage(tx, at, limits, () => work(tx)));
+      return await store.write(
+        "app",
+        (tx) => withinStorage(tx, at, limits, () => work(tx)),
+        at.environmentId,
+      );
     } catch (error) {
       if (error instanceof Refusal && error.extra.details?.limit === "environment") {
         const message = `The records and files of this environment take ${limits.storedPerEnvironmentMb} MB, which is the limit, so writes of people and of the app are refused. Delete data that is no longer needed (relay records delete, relay files delete), suspend the person who fills it (relay people suspend), or raise RELAY_LIMIT_STORED_PER_ENVIRONMENT_MB.`;

@@ -7,17 +7,25 @@ import { systemClock } from "../../base/clock.ts";
 import {
   type BatchWork,
   type ChangedTopics,
+  EVERYTHING,
   type Fence,
   type Origin,
   type Prefetch,
   StoreUnavailable,
   WorkUndone,
   type Writer,
+  type WriteScope,
 } from "../port.ts";
 import type { CommitResult, GroupDatabase, WorkWatch } from "./group-database.ts";
 import { GroupTransaction } from "./group-transaction.ts";
 import { type Outcome, type QueuedWork, rejectAll, settleAll, takeBatch } from "./queued-work.ts";
 import { CommitEffects, GroupWriter, type Shared } from "./transaction.ts";
+
+/** The limits of a work: it runs only while the fence holds, and changes only rows of its scope. */
+interface WorkGuards {
+  fence?: Fence | null;
+  scope?: WriteScope | undefined;
+}
 
 interface GroupResult extends CommitResult {
   outcomes: readonly Outcome[];
@@ -84,9 +92,9 @@ export class GroupCommit {
   add<Result>(
     origin: Origin,
     work: (tx: Writer) => Promise<Result>,
-    fence: Fence | null = null,
+    guards: WorkGuards = {},
   ): Promise<Result> {
-    return this.addDraft<undefined, Result>(origin, async (tx) => [await work(tx)], undefined, { fence });
+    return this.addDraft<undefined, Result>(origin, async (tx) => [await work(tx)], undefined, guards);
   }
 
   /** Adds a draft. Adjacent drafts of the same `work` are one call of it, unless it fails. */
@@ -94,13 +102,18 @@ export class GroupCommit {
     origin: Origin,
     work: BatchWork<Draft, Result>,
     draft: Draft,
-    { fence = null, prefetch }: { fence?: Fence | null; prefetch?: Prefetch<Draft> | undefined } = {},
+    {
+      fence = null,
+      scope = EVERYTHING,
+      prefetch,
+    }: WorkGuards & { prefetch?: Prefetch<Draft> | undefined } = {},
   ): Promise<Result> {
     if (this.#closed) return Promise.reject(new StoreUnavailable("The store is closed."));
     return new Promise<unknown>((resolve, reject) => {
       this.#waiting.push({
         origin,
         fence,
+        scope,
         work: work as QueuedWork["work"],
         prefetch: prefetch as Prefetch<unknown> | undefined,
         draft,

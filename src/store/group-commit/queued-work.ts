@@ -1,9 +1,17 @@
 /** Defines a work that waits for a group, and its outcome. */
-import { type BatchWork, type Fence, type Origin, type Prefetch, StoreUnavailable } from "../port.ts";
+import {
+  type BatchWork,
+  type Fence,
+  type Origin,
+  type Prefetch,
+  StoreUnavailable,
+  type WriteScope,
+} from "../port.ts";
 
 export interface QueuedWork {
   readonly origin: Origin;
   readonly fence: Fence | null;
+  readonly scope: WriteScope;
   readonly work: BatchWork<unknown, unknown>;
   readonly prefetch: Prefetch<unknown> | undefined;
   readonly draft: unknown;

@@ -8,6 +8,7 @@ import { newId } from "../../base/id.ts";
 import type { Nodes } from "../../base/limiter.ts";
 import type { Log } from "../../base/log.ts";
 import {
+  EVERYTHING,
   type Fence,
   type FencedStore,
   type Reader,
@@ -95,7 +96,7 @@ export class NodeLeaseManager implements LeaseManager {
     const current = (): FencedStore => this.#held.get(ALL_ENVIRONMENTS)?.store ?? this.#lostStore;
     this.#sharedStore = {
       read: (work) => store.read(work),
-      write: (origin, work) => current().write(origin, work),
+      write: (origin, work, scope) => current().write(origin, work, scope),
       vacuumStep: (options) => current().vacuumStep(options),
       fenceHolds: (tx) => current().fenceHolds(tx),
     };
@@ -198,7 +199,8 @@ export class NodeLeaseManager implements LeaseManager {
         "This node runs that environment no more, because another one took it over.",
       );
     };
-    this.#held.set(environmentId, { epoch, store: this.#deps.store.withFence(fence) });
+    const scope = environmentId === ALL_ENVIRONMENTS ? EVERYTHING : environmentId;
+    this.#held.set(environmentId, { epoch, store: this.#deps.store.withFence(fence, scope) });
     this.#notify(environmentId, (listener) => listener.begin(environmentId));
   }
 

@@ -8,17 +8,18 @@ import type { DiskSpace } from "../disk-space.ts";
 import { GroupCommit } from "../group-commit/group-commit.ts";
 import { CommitListeners } from "../group-commit/transaction.ts";
 import {
+  type BatchOptions,
   type BatchWork,
   type ChangedTopics,
   type Fence,
   type FencedStore,
   type Origin,
-  type Prefetch,
   type Reader,
   type Store,
   StoreUnavailable,
   type Topic,
   type Writer,
+  type WriteScope,
 } from "../port.ts";
 import { hearChannel } from "./channel-listener.ts";
 import { makeDiskSpace } from "./disk-space.ts";
@@ -162,22 +163,22 @@ class OpenPostgres implements PostgresStore {
     return this.#readers.read(work);
   }
 
-  write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result> {
-    return this.#group.add(origin, work);
+  write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>, scope?: WriteScope): Promise<Result> {
+    return this.#group.add(origin, work, { scope });
   }
 
   batchWrites<Draft, Result>(
     origin: Origin,
     work: BatchWork<Draft, Result>,
-    prefetch?: Prefetch<Draft>,
+    { prefetch, scopeOf }: BatchOptions<Draft> = {},
   ): (draft: Draft) => Promise<Result> {
-    return (draft) => this.#group.addDraft(origin, work, draft, { prefetch });
+    return (draft) => this.#group.addDraft(origin, work, draft, { prefetch, scope: scopeOf?.(draft) });
   }
 
-  withFence(fence: Fence): FencedStore {
+  withFence(fence: Fence, scope?: WriteScope): FencedStore {
     return {
       read: (work) => this.read(work),
-      write: (origin, work) => this.#group.add(origin, work, fence),
+      write: (origin, work, own = scope) => this.#group.add(origin, work, { fence, scope: own }),
       vacuumStep: () => this.vacuumStep(),
       fenceHolds: (tx) => this.#fenceHolds(fence, tx),
     };

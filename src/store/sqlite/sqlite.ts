@@ -170,7 +170,7 @@ class SqliteStore implements Store {
   withFence(fence: Fence): FencedStore {
     return {
       read: (work) => this.read(work),
-      write: (origin, work) => this.#add(() => this.#group.add(origin, work, fence)),
+      write: (origin, work) => this.#add(() => this.#group.add(origin, work, { fence })),
       vacuumStep: (options) => this.vacuumStep(options),
       fenceHolds: (tx) => this.#fenceHolds(fence, tx),
     };

@@ -1,0 +1,71 @@
+/**
+ * Checks in every test on PostgreSQL that a write that names an environment changes only rows of that environment. Such a write stores the number in
+ * a setting of its transaction. Triggers, which only test databases have, refuse any other row.
+ */
+import { GroupCommit } from "../../src/store/group-commit/group-commit.ts";
+import { type BatchWork, EVERYTHING, type WriteScope } from "../../src/store/port.ts";
+
+/** Tables without an environment that only a write of everything may change. */
+const SHARED_TABLES = ["app", "owner", "membership", "session", "signin_link", "owner_network", "limit_window", "node", "event_last"];
+
+/** Statements that add the triggers to a database that has the schema. */
+export const SCOPE_TRIGGERS = `
+  CREATE FUNCTION test_scope() RETURNS text LANGUAGE sql STABLE AS $$ SELECT coalesce(current_setting('relay.test_scope', true), '') $$;
+  CREATE FUNCTION test_scope_row() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE
+    scope text := test_scope();
+    held text := coalesce(to_jsonb(NEW) ->> TG_ARGV[0], '');
+    former text := coalesce(to_jsonb(OLD) ->> TG_ARGV[0], '');
+  BEGIN
+    IF (TG_OP <> 'DELETE' AND held <> scope) OR (TG_OP <> 'INSERT' AND former <> scope) THEN
+      RAISE EXCEPTION 'A write of environment % changes a row of environment % in %.', scope, concat(former, ' ', held), TG_TABLE_NAME;
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE FUNCTION test_scope_table() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION 'A write of environment % changes %.', test_scope(), TG_TABLE_NAME;
+  END $$;
+  DO $$ DECLARE held record; BEGIN
+    FOR held IN SELECT table_name AS name, column_name AS number FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+      WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND column_name = CASE table_name WHEN 'environment' THEN 'id' ELSE 'environment_id' END
+    LOOP
+      EXECUTE format('CREATE TRIGGER test_scope AFTER INSERT OR UPDATE OR DELETE ON %I FOR EACH ROW WHEN (test_scope() <> '''') EXECUTE FUNCTION test_scope_row(%L)',
+        held.name, held.number);
+    END LOOP;
+    FOR held IN SELECT unnest(ARRAY['${SHARED_TABLES.join("', '")}']) AS name LOOP
+      EXECUTE format('CREATE TRIGGER test_scope AFTER INSERT OR UPDATE OR DELETE ON %I FOR EACH ROW WHEN (test_scope() <> '''') EXECUTE FUNCTION test_scope_table()',
+        held.name);
+    END LOOP;
+  END $$;`;
+
+const SET = "SELECT set_config('relay.test_scope', ?1, true) AS scope";
+
+type AnyWork = BatchWork<unknown, unknown>;
+/** The guarded works of each work, by scope. A work keeps its identity, because drafts of the same work are one call. */
+const guarded = new WeakMap<AnyWork, Map<WriteScope, AnyWork>>();
+
+function guard(work: AnyWork, scope: WriteScope): AnyWork {
+  const known = guarded.get(work) ?? new Map<WriteScope, AnyWork>();
+  guarded.set(work, known);
+  const found = known.get(scope);
+  if (found !== undefined) return found;
+  const made: AnyWork = async (tx, drafts) => {
+    // An embedded database answers at once and has no such setting.
+    if (tx.prefetch === undefined) return await work(tx, drafts);
+    await tx.get(SET, String(scope));
+    const results = await work(tx, drafts);
+    await tx.get(SET, "");
+    return results;
+  };
+  known.set(scope, made);
+  return made;
+}
+
+const { addDraft } = GroupCommit.prototype;
+GroupCommit.prototype.addDraft = function <Draft, Result>(
+  this: GroupCommit,
+  ...[origin, work, draft, guards]: Parameters<typeof addDraft<Draft, Result>>
+): Promise<Result> {
+  const { scope = EVERYTHING } = guards ?? {};
+  const checked = scope === EVERYTHING ? work : (guard(work as AnyWork, scope) as typeof work);
+  return addDraft.call(this, origin, checked as AnyWork, draft, guards as never) as Promise<Result>;
+};
