@@ -20,7 +20,8 @@ import {
 } from "./shape.ts";
 import { findNearestName } from "./text.ts";
 
-const compiled = new WeakMap<TSchema, Validator>();
+/** The schemas that were checked before. Null: once, so it is not compiled yet. */
+const compiled = new WeakMap<TSchema, Validator | null>();
 
 interface ShapeCheck {
   /** True if a text may contain `{{` in a field that takes no template. Default: false. */
@@ -33,7 +34,7 @@ interface ShapeCheck {
 
 /** Returns the value of a request or a command if it fits the schema. Otherwise throws the refusal `invalid_input` with the problems. */
 export function checkInput<Schema extends TSchema>(schema: Schema, value: unknown): Static<Schema> {
-  if (compileOnce(schema).Check(value)) return value as Static<Schema>;
+  if (fits(schema, value)) return value as Static<Schema>;
   if (!isJsonObject(value)) {
     throw new Refusal(
       "invalid_input",
@@ -47,13 +48,16 @@ export function checkInput<Schema extends TSchema>(schema: Schema, value: unknow
   throw new Refusal("invalid_input", problems[0]?.message ?? "The request is not valid.", { problems });
 }
 
-function compileOnce(schema: TSchema): Validator {
-  let check = compiled.get(schema);
-  if (check === undefined) {
-    check = Compile(schema);
-    compiled.set(schema, check);
+/** Compiles a schema when it is used again. A command uses it once, and compiling takes longer than hundreds of checks. */
+function fits(schema: TSchema, value: unknown): boolean {
+  const known = compiled.get(schema);
+  if (known === undefined) {
+    compiled.set(schema, null);
+    return Check(schema, value);
   }
-  return check;
+  const check = known ?? Compile(schema);
+  compiled.set(schema, check);
+  return check.Check(value);
 }
 
 /** Puts problems of sent fields before those of missing fields, because a misspelled name explains a missing one. */

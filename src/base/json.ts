@@ -4,6 +4,7 @@
  * recipes, "Reading the event".
  */
 import { MAX_NUMBER_DIGITS } from "./limit.ts";
+import { formatCount } from "./text.ts";
 
 export type Json = null | boolean | number | bigint | string | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
@@ -84,7 +85,7 @@ function endOfString(text: string, at: number): number {
 
 /** Describes what `holdsLongNumber` finds, for the sentence of a refusal. */
 export function longNumber(): string {
-  return `a number of more than ${MAX_NUMBER_DIGITS.toLocaleString("en")} digits`;
+  return `a number of more than ${formatCount(MAX_NUMBER_DIGITS)} digits`;
 }
 
 /** Returns whether a JSON text contains a number with more digits than allowed. Digits in strings do not count. */

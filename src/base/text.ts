@@ -191,3 +191,8 @@ export function joinWords(words: readonly string[]): string {
   conjunction ??= new Intl.ListFormat("en-GB", { type: "conjunction" });
   return conjunction.format(words);
 }
+
+/** Formats a whole number with commas, such as `6,063`. The system's own formatter takes 2 ms at its first use, which a short command would notice. */
+export function formatCount(count: number): string {
+  return String(count).replaceAll(/\B(?=(\d{3})+$)/g, ",");
+}

@@ -41,8 +41,12 @@ test("the command line loads no command", () => {
 
 test("a command of a data directory loads no other command, no route, no PostgreSQL and no server", () => {
   const loaded = listLoaded("src/interfaces/cli/events/events.ts");
-  const foreign = /^src\/(service|boot|insight|interfaces\/(api|docs)|store\/postgres\/postgres)|^elysia$|^bun:sql$|registry\.ts$/;
+  const foreign = /^src\/(service|boot|insight|interfaces\/(api|docs)|store\/postgres\/(?:postgres|connection)\.ts)|^elysia$|^bun:sql$|registry\.ts$/;
   expect(loaded.filter((path) => foreign.test(path))).toEqual([]);
+});
+
+test("a server loads the library of schedules only when it has one", () => {
+  expect(listLoaded("src/service.ts")).not.toContain("cron-parser");
 });
 
 describe("each command is found without the list of all commands", () => {

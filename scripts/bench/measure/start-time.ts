@@ -4,7 +4,7 @@
  */
 import { mkdirSync, mkdtempSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { compareAmounts, type Figure, median } from "../figure.ts";
+import { compareAmounts, type Figure } from "../figure.ts";
 import type { Measure, Run } from "../measure.ts";
 import { serverCommand } from "../pin.ts";
 import { scratch } from "../process.ts";
@@ -105,9 +105,9 @@ async function measureStartTime(run: Run): Promise<Figure[]> {
   const hello = await compileHello(folder.path);
   const relay = await readyRelay(run, folder.path);
   const starts = await takeTurns(run, hello, relay, folder.path);
-  // The fastest start, because other work on the machine interrupts a long start more often than a short one.
+  // The fastest start, because other work on the machine interrupts a long start more often than a short one, and takes its caches.
   const wall = (of: readonly Start[]): number => Math.min(...of.map(({ wallMs }) => wallMs));
-  const cpu = (of: readonly Start[]): number => median(of.map(({ cpuMs }) => cpuMs));
+  const cpu = (of: readonly Start[]): number => Math.min(...of.map(({ cpuMs }) => cpuMs));
   const times = (what: string, of: readonly Start[], timesAtMost: number): Figure[] => [
     compareAmounts(
       what,

@@ -501,3 +501,8 @@ export const REFUSALS = {
 } as const satisfies Record<string, RefusalEntry>;
 
 export type RefusalCode = keyof typeof REFUSALS;
+
+/** Returns the registered code in a text, or `internal` for any other text. */
+export function toRefusalCode(text: unknown): RefusalCode {
+  return typeof text === "string" && Object.hasOwn(REFUSALS, text) ? (text as RefusalCode) : "internal";
+}

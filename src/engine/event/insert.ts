@@ -10,7 +10,7 @@ import {
   MAX_PREVIEW_BYTES,
   MAX_STORED_PAYLOAD_BYTES,
 } from "../../base/limit.ts";
-import { cutUtf8, fitsUtf8, utf8Bytes } from "../../base/text.ts";
+import { cutUtf8, fitsUtf8, formatCount, utf8Bytes } from "../../base/text.ts";
 import type { PrefetchReader, SqlNames, Writer } from "../../store/port.ts";
 import { CLOCK_STEP_MS } from "../../store/time-index.ts";
 import {
@@ -316,7 +316,7 @@ export function limitMapped(mapped: JsonObject): { kept: JsonObject; warnings: s
 }
 
 function formatCut(name: string, bytes: number, kept: number): string {
-  const [whole, first] = [bytes, kept].map((count) => count.toLocaleString("en"));
+  const [whole, first] = [bytes, kept].map(formatCount);
   return `mapped.${name} was cut: it takes ${whole} bytes and its first ${first} were kept (32 KB a value, 64 KB together).`;
 }
 

@@ -6,6 +6,7 @@ import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
 import { EVENT_RETENTION_MS } from "../../base/limit.ts";
 import { oneOf, orNull, timeOrNull } from "../../base/schema.ts";
+import { formatCount } from "../../base/text.ts";
 import type { Reader } from "../../store/port.ts";
 import type { EventState } from "./event.ts";
 
@@ -104,7 +105,7 @@ function explainDrop({ createdAt }: QueuedEvent, message: string): Pick<Waiting,
 }
 
 function explainTurn(ahead: number, most: number, isReleasing: boolean): Waiting {
-  const events = ahead === 1 && ahead < most ? "1 event" : `${ahead.toLocaleString("en")} events`;
+  const events = ahead === 1 && ahead < most ? "1 event" : `${formatCount(ahead)} events`;
   const count = ahead >= most ? `${events} or more` : events;
   const message =
     ahead === 0

@@ -5,6 +5,7 @@
 
 import { toIso } from "../../base/clock.ts";
 import { DAY_MS, EVENT_RETENTION_MS } from "../../base/limit.ts";
+import { formatCount } from "../../base/text.ts";
 import { findEnvironmentAfter } from "../../platform/account/environment.ts";
 import { raiseAlert } from "../../platform/audit/alert.ts";
 import {
@@ -93,7 +94,7 @@ function tell(
   const what =
     count === 1
       ? `1 event of ${name} has`
-      : `${count.toLocaleString("en")}${count >= MAX_COUNTED ? " or more" : ""} events of ${name} have`;
+      : `${formatCount(count)}${count >= MAX_COUNTED ? " or more" : ""} events of ${name} have`;
   const hold = ["the environment is on hold", "release the hold (relay settings set held off)"] as const;
   const pause = ["the relay is paused", `resume it (relay relays resume ${name})`] as const;
   const brakes = [...(held ? [hold] : []), ...(paused ? [pause] : [])];

@@ -1,5 +1,6 @@
 /** Splits the bytes of an import into steps of a few lines. Each step is one transaction. */
 import { Refusal } from "../../base/refusal.ts";
+import { formatCount } from "../../base/text.ts";
 
 /** The most lines of one batch, which is one request. */
 export const MAX_IMPORT_LINES = 1_000;
@@ -27,7 +28,7 @@ export function* stepsOf(bytes: Uint8Array, firstLine: number, takers: number): 
     if (line - firstLine >= MAX_IMPORT_LINES)
       throw new Refusal(
         "body_too_large",
-        `A batch has at most ${MAX_IMPORT_LINES.toLocaleString("en")} lines: send the rest in another.`,
+        `A batch has at most ${formatCount(MAX_IMPORT_LINES)} lines: send the rest in another.`,
       );
     const found = bytes.indexOf(LF, start);
     const end = found < 0 ? bytes.byteLength : found;

@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { type Static, Type } from "typebox";
 import { MAX_TOLERANCE_SECONDS, MINUTE_MS } from "../../base/limit.ts";
+import { formatCount } from "../../base/text.ts";
 import type { ReceiverRelay } from "../../rules/relay/live-relay.ts";
 import type { Verified } from "../../rules/verify/contract.ts";
 import type { Reader, Store, Writer } from "../../store/port.ts";
@@ -150,7 +151,7 @@ export async function findManyRemembered(
   const signatures = (found?.count ?? 0) * SHARES;
   if (signatures < LARGE) return null;
   const megabytes = Math.round((signatures * BYTES_EACH) / 1_000_000);
-  const many = Number(signatures.toPrecision(2)).toLocaleString("en");
+  const many = formatCount(Number(signatures.toPrecision(2)));
   const message = `Relay remembers about ${many} signatures of its requests, about ${megabytes} MB. The sender signs no timestamp, so Relay keeps each signature while the secret is valid. If you store a new secret, Relay deletes the signatures of the previous one a day after that one ends.`;
   return { signatures, message };
 }

@@ -7,6 +7,7 @@ import { type Static, Type } from "typebox";
 import { type Clock, toIso, toIsoOrNull } from "../../base/clock.ts";
 import { DAY_MS } from "../../base/limit.ts";
 import { oneOf, orNull, quotingText, textOrNull, time } from "../../base/schema.ts";
+import { formatCount } from "../../base/text.ts";
 import { findNameKey } from "../../engine/event/list.ts";
 import { sumPassed } from "../../engine/event/passed-count.ts";
 import { findKnownSince } from "../../engine/receiver/request.ts";
@@ -250,7 +251,7 @@ function sumOf(stops: readonly { count: number }[]): number {
 }
 
 const many = (count: number, noun: string): string =>
-  `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+  `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 /** Formats the result: how many arrived and ended, and what stopped most of them. */
 function formatSummary(
@@ -270,11 +271,11 @@ function formatSummary(
   const waits = boxes.reduce((sum, box) => sum + box.waits, 0);
   const ended =
     done === came ? (came === 1 ? "It was done" : "All were done") : `${many(done, "event")} done`;
-  const waiting = waits === 0 ? "" : `, ${waits.toLocaleString("en")} waiting`;
+  const waiting = waits === 0 ? "" : `, ${formatCount(waits)} waiting`;
   const began = `${many(came, noun)} arrived in the last 24 hours. ${ended}${waiting}.${formatWarned(warned)}`;
   if (worst === undefined) return began;
   const why = /[.!?]$/.test(worst.message) ? worst.message : `${worst.message}.`;
-  return `${began} Most of what stopped, ${worst.count.toLocaleString("en")}, stopped at “${worst.title}” with ${worst.code}: ${why}`;
+  return `${began} Most of what stopped, ${formatCount(worst.count)}, stopped at “${worst.title}” with ${worst.code}: ${why}`;
 }
 
 /** Formats the warnings. A map that finds no value leaves it empty and warns, and the event does not fail. */

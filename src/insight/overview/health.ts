@@ -5,6 +5,7 @@
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
 import { oneOf, orNull, quotingText, textOrNull, timeOrNull } from "../../base/schema.ts";
+import { formatCount } from "../../base/text.ts";
 import type { EventTrigger } from "../../engine/event/event.ts";
 import { recentChangeView } from "../../rules/relay/recent-change.ts";
 import { type RelayItem, relayItem } from "../../rules/relay/relay-view.ts";
@@ -129,7 +130,7 @@ function formatFailing({ last24h }: RelayFacts, dead: number | null): string {
   const all = last24h.done + last24h.waiting + last24h.failed + last24h.dead;
   if (last24h.dead > 0)
     return `Failing · ${Math.min(100, Math.max(1, Math.round((last24h.dead / all) * 100)))} % dead`;
-  return dead === null ? "Failing" : `Failing · ${dead.toLocaleString("en")} dead`;
+  return dead === null ? "Failing" : `Failing · ${formatCount(dead)} dead`;
 }
 
 /** Returns the health of a relay that has no attention item: on hold, paused, new or OK. */

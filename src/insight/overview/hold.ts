@@ -1,6 +1,6 @@
 /** Describes the hold of an environment: who set it, how many events wait, and which scheduled runs it skipped so far. */
 import { toIso } from "../../base/clock.ts";
-import { joinWords } from "../../base/text.ts";
+import { formatCount, joinWords } from "../../base/text.ts";
 import { countUnfinished } from "../../engine/event/count.ts";
 import { ACTOR_NAME } from "../../platform/audit/audit.ts";
 import { describeActor } from "../../rules/relay/recent-change.ts";
@@ -39,7 +39,7 @@ export async function describeHold(store: Store, hold: Hold): Promise<string> {
       ? `The environment has been on hold since ${since}.`
       : `${by} put the environment on hold at ${since}.`;
   const events =
-    waiting === 1 ? "1 event waits." : `${waiting === 0 ? "No" : waiting.toLocaleString("en")} events wait.`;
+    waiting === 1 ? "1 event waits." : `${waiting === 0 ? "No" : formatCount(waiting)} events wait.`;
   return [begin, events, ...describeSkipped(skipped)].join(" ");
 }
 
@@ -80,10 +80,10 @@ function describeSkipped(skipped: readonly Skipped[]): string[] {
   const named = skipped.slice(0, MAX_NAMED).map(({ relay, count, firstMs, lastMs }) => {
     return count === 1
       ? `1 run of ${relay} (${toIso(firstMs)})`
-      : `${count.toLocaleString("en")} runs of ${relay} (from ${toIso(firstMs)} to ${toIso(lastMs)})`;
+      : `${formatCount(count)} runs of ${relay} (from ${toIso(firstMs)} to ${toIso(lastMs)})`;
   });
   const others = skipped.slice(MAX_NAMED).reduce((sum, { count }) => sum + count, 0);
-  const words = others === 0 ? named : [...named, `${others.toLocaleString("en")} runs of other schedules`];
+  const words = others === 0 ? named : [...named, `${formatCount(others)} runs of other schedules`];
   const [first] = skipped;
   const name = skipped.length === 1 ? first?.relay : "<name>";
   return [

@@ -4,7 +4,7 @@
  */
 import { resolve } from "node:path";
 import { toIso } from "../../base/clock.ts";
-import { REFUSALS, type RefusalCode } from "../../base/code/refusal-code.ts";
+import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { maskPasswords } from "../../base/database-url.ts";
 import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -12,8 +12,7 @@ import { MigrationRefused } from "../../store/migrate/migrations.ts";
 import { SchemaDiffers } from "../../store/migrate/schema-difference.ts";
 import { StoreUnavailable } from "../../store/port.ts";
 import { adviseOn } from "../../store/postgres/connection-advice.ts";
-import { NotReached, ReadOnly } from "../../store/postgres/error.ts";
-import { UnfitServer } from "../../store/postgres/inspection.ts";
+import { NotReached, ReadOnly, UnfitServer } from "../../store/postgres/error.ts";
 import { UpgradeBackupFailed } from "../../store/sqlite/database-copy.ts";
 import { DatabaseRefused } from "../../store/sqlite/database-file.ts";
 import { DataDirectoryTaken } from "../../store/sqlite/directory-lock.ts";
@@ -57,11 +56,6 @@ export function writeCodeLine(code: RefusalCode, line: readonly string[], world:
 
 function writeLine(code: RefusalCode, docs: string, world: World): string {
   return `${code}  ${docs}  (or: ${programWord(world)} help ${code})`;
-}
-
-/** Returns the registered code in a text, or `internal` for any other text. */
-export function toRefusalCode(text: unknown): RefusalCode {
-  return Object.keys(REFUSALS).find((code): code is RefusalCode => code === text) ?? "internal";
 }
 
 /** Returns the docs page of a code: at --docs-url or RELAY_DOCS_URL, otherwise at the command's service, otherwise at the default address. */

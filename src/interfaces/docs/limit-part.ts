@@ -1,6 +1,7 @@
 /** Documents every limit with its number: the fixed ones with their texts, and those that environment variables raise. */
 import * as LIMITS from "../../base/limit.ts";
 import { LIMIT_WORDS } from "../../base/limit-text.ts";
+import { formatCount } from "../../base/text.ts";
 import { writeTable } from "./markdown.ts";
 
 const { DEFAULT_LIMITS, RETRY_DELAYS_MS } = LIMITS;
@@ -168,7 +169,7 @@ function tellValue(name: string, value: number): string {
   if (name.includes("SECONDS") && !name.includes("BYTES")) return tellTime(value * 1_000);
   if (name.includes("BYTES"))
     return value % (KIB * KIB) === 0 ? `${value / KIB / KIB} MB` : `${value / KIB} KB`;
-  return `${value.toLocaleString("en")}${name.includes("CHARS") ? " characters" : ""}`;
+  return `${formatCount(value)}${name.includes("CHARS") ? " characters" : ""}`;
 }
 
 function tellTime(ms: number): string {
@@ -180,7 +181,7 @@ function tellTime(ms: number): string {
     [1_000, "second"],
   ];
   const [size, unit] = units.find(([size]) => ms >= size && ms % size === 0) ?? [1, "millisecond"];
-  return `${(ms / size).toLocaleString("en")} ${unit}${ms === size ? "" : "s"}`;
+  return `${formatCount(ms / size)} ${unit}${ms === size ? "" : "s"}`;
 }
 
 /** Documents the waits between delivery attempts. */
@@ -191,7 +192,7 @@ export function writeRetries(): string {
 export function writeRaisableLimits(): string {
   const rows = Object.entries(LIMIT_WORDS).map(([name, { variable, counts, hit }]) => [
     `\`${variable}\``,
-    DEFAULT_LIMITS[name as keyof typeof DEFAULT_LIMITS].toLocaleString("en"),
+    formatCount(DEFAULT_LIMITS[name as keyof typeof DEFAULT_LIMITS]),
     `${counts} ${hit}`,
   ]);
   return writeTable(["variable", "default", "what it counts, and what is over it"], rows);

@@ -15,6 +15,7 @@ import {
   MIN_BODY_BYTES_PER_SECOND,
 } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
+import { formatCount } from "../../base/text.ts";
 import { TurnQueue } from "./turn-queue.ts";
 
 const MAX_DEPTH = 64;
@@ -93,7 +94,7 @@ function parseBody(bytes: Uint8Array): Json {
   if (values > MAX_BODY_VALUES) {
     throw new Refusal(
       "invalid_json",
-      `The request body has more than ${MAX_BODY_VALUES.toLocaleString("en")} values: send less at once.`,
+      `The request body has more than ${formatCount(MAX_BODY_VALUES)} values: send less at once.`,
     );
   }
   try {

@@ -5,6 +5,7 @@
 import { isJsonObject, type Json } from "../../base/json.ts";
 import { type Page, readCursor } from "../../base/page.ts";
 import type { Warning } from "../../base/refusal.ts";
+import { formatCount } from "../../base/text.ts";
 import { findCollection } from "../../shop/records/collection.ts";
 import { listRecords } from "../../shop/records/record-right.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
@@ -92,8 +93,8 @@ function makeWarning(
   field: string,
   { count, looked, all }: { count: number; looked: number; all: boolean },
 ): Warning {
-  const records = count === 1 ? "1 record holds" : `${count.toLocaleString("en")} records hold`;
-  const of = all ? "" : ` among the newest ${looked.toLocaleString("en")}`;
+  const records = count === 1 ? "1 record holds" : `${formatCount(count)} records hold`;
+  const of = all ? "" : ` among the newest ${formatCount(looked)}`;
   const message = `\`fields.${field}\` goes from ${collection}, and ${records} a value there${of}: they keep it, but a save that sends it again is refused. Leave the field in the file if you still need it.`;
   return { code: "field_holds_values", field: `fields.${field}`, message };
 }

@@ -6,7 +6,7 @@
 
 import type { MailFailureCode } from "../../base/code/mail-code.ts";
 import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../../base/limit.ts";
-import { cutToLine } from "../../base/text.ts";
+import { cutToLine, formatCount } from "../../base/text.ts";
 
 export interface OutgoingMail {
   environmentId: number;
@@ -81,9 +81,7 @@ export function listTruncations(rendered: { subject: string; text: string }): st
   if (cutToLine(rendered.subject, rendered.subject.length) !== makeSubject(rendered.subject))
     cuts.push(`The mail's subject was cut to its limit of ${MAX_SUBJECT_CHARS} characters.`);
   if (cleanText(rendered.text) !== makeText(rendered.text))
-    cuts.push(
-      `The mail's text was cut to its limit of ${MAX_EMAIL_TEXT_CHARS.toLocaleString("en")} characters.`,
-    );
+    cuts.push(`The mail's text was cut to its limit of ${formatCount(MAX_EMAIL_TEXT_CHARS)} characters.`);
   return cuts;
 }
 

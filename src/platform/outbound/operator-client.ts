@@ -6,6 +6,7 @@
 import { isIP, type Socket } from "node:net";
 import type { Client } from "undici/index.js";
 import type { Clock } from "../../base/clock.ts";
+import { formatCount } from "../../base/text.ts";
 import { canonicalAddress, evaluateAddress, parseAllowList } from "./address.ts";
 import { type AddressLookup, isUnanswered, makeLookup } from "./address-lookup.ts";
 import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
@@ -178,7 +179,7 @@ function dispatch(
           else
             controller.abort(
               new OperatorRequestFailed(
-                `${url.hostname} answered with more than ${maxBytes.toLocaleString("en")} bytes.`,
+                `${url.hostname} answered with more than ${formatCount(maxBytes)} bytes.`,
               ),
             );
         },

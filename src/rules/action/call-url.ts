@@ -8,6 +8,7 @@ import { type Static, Type } from "typebox";
 import { parseJson, writeJson } from "../../base/json.ts";
 import { failFinally, failForNow } from "../../base/outcome.ts";
 import type { Problem } from "../../base/refusal.ts";
+import { formatCount } from "../../base/text.ts";
 import { checkCallUrl, MAX_CALL_URL_CHARS, readCallTarget } from "../../platform/outbound/call-target.ts";
 import { type CallOutcome, previewRequest } from "../../platform/outbound/caller.ts";
 import { readStandardKey, type UnsignedNotice } from "../../platform/outbound/notice-signature.ts";
@@ -21,7 +22,7 @@ const shape = Type.Object(
       minLength: 1,
       maxLength: MAX_CALL_URL_CHARS,
       description: "The https URL that receives the signed notice.",
-      expects: `an https address of 1 to ${MAX_CALL_URL_CHARS.toLocaleString("en")} characters`,
+      expects: `an https address of 1 to ${formatCount(MAX_CALL_URL_CHARS)} characters`,
     }),
     standardWebhooks: Type.Optional(
       Type.Boolean({

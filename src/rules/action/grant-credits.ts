@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from "typebox";
 import { MAX_CREDITS, MIN_CREDITS } from "../../base/limit.ts";
+import { formatCount } from "../../base/text.ts";
 import { checkTemplateText } from "../../platform/template/template.ts";
 import { addCredits, findCreditByKey } from "../../shop/people/credit.ts";
 import { resolveRef } from "../../shop/selling/sale.ts";
@@ -19,7 +20,7 @@ const words = defineActionShape(
       minimum: MIN_CREDITS,
       maximum: MAX_CREDITS,
       description: "The number of credits to add.",
-      expects: `an integer from ${MIN_CREDITS} to ${MAX_CREDITS.toLocaleString("en")}`,
+      expects: `an integer from ${MIN_CREDITS} to ${formatCount(MAX_CREDITS)}`,
     }),
     reason: Type.Optional(reasonShape),
     ref: Type.Optional(refShape),

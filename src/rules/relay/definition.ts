@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { MAX_JSON_DEPTH } from "../../base/limit.ts";
 import { capProblems, type Problem, refuseDefinition, type Warning } from "../../base/refusal.ts";
 import { joinField, placeProblems, showNames, showText } from "../../base/shape.ts";
-import { findNearestName } from "../../base/text.ts";
+import { findNearestName, formatCount } from "../../base/text.ts";
 import {
   checkCallUrl,
   isLocalOnlyUrl,
@@ -96,14 +96,14 @@ function checkBounds(root: unknown): Problem[] {
       templates += countOpenings(value, MAX_DEFINITION_TEMPLATES - templates);
     }
     if (templates > MAX_DEFINITION_TEMPLATES) {
-      return [tooLarge(`more than ${MAX_DEFINITION_TEMPLATES.toLocaleString("en")} templates`)];
+      return [tooLarge(`more than ${formatCount(MAX_DEFINITION_TEMPLATES)} templates`)];
     }
     if (typeof value === "bigint" && isLong(value)) return [tooLarge("a number of more than 300 digits")];
     if (depth > MAX_JSON_DEPTH) return [tooLarge(`nested more than ${MAX_JSON_DEPTH} levels deep`)];
     const names = isJsonObject(value) ? Object.keys(value) : null;
     const size = names?.length ?? (Array.isArray(value) ? value.length : 0);
     if (values + open.length + size > MAX_DEFINITION_VALUES) {
-      return [tooLarge(`more than ${MAX_DEFINITION_VALUES.toLocaleString("en")} values`)];
+      return [tooLarge(`more than ${formatCount(MAX_DEFINITION_VALUES)} values`)];
     }
     for (const name of names ?? []) {
       chars += name.length;
@@ -120,7 +120,7 @@ function checkBounds(root: unknown): Problem[] {
       });
     }
     if (chars > MAX_DEFINITION_CHARS) {
-      return [tooLarge(`more than ${MAX_DEFINITION_CHARS.toLocaleString("en")} characters`)];
+      return [tooLarge(`more than ${formatCount(MAX_DEFINITION_CHARS)} characters`)];
     }
   }
   return problems;

@@ -1,5 +1,6 @@
 /** Counts the figures of a relay's problem when it is shown, because its stored message is from the time when it was raised. */
 import { toIso } from "../../base/clock.ts";
+import { formatCount } from "../../base/text.ts";
 import type { Reader } from "../../store/port.ts";
 import { countRejectedIds, findRejected, REQUESTS_REJECTED } from "./rejected-request.ts";
 import { relayOf } from "./relay.ts";
@@ -36,11 +37,11 @@ export async function addFigures(
   if (format === undefined) return message;
   const { count = null, since = null, at = null } = (await findStreak(tx, environmentId, code, target)) ?? {};
   if (count === null || since === null || at === null || count < 2) return message;
-  const figures = `${format(count.toLocaleString("en"))} since ${toIso(since)}, the last at ${toIso(at)}.`;
+  const figures = `${format(formatCount(count))} since ${toIso(since)}, the last at ${toIso(at)}.`;
   const ids = REJECTING.has(code)
     ? await countRejectedIds(tx, environmentId, relayOf(target) ?? "", since)
     : 0;
   // A sender repeats a rejected request, so there can be fewer events than requests.
   if (ids === 0 || ids >= count) return `${message} ${figures}`;
-  return `${message} ${figures} They name ${ids === 1 ? "1 event" : `${ids.toLocaleString("en")} different events`}.`;
+  return `${message} ${figures} They name ${ids === 1 ? "1 event" : `${formatCount(ids)} different events`}.`;
 }

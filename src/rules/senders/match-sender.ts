@@ -18,12 +18,13 @@ interface SenderMatch<S> {
 /** The score that identifies a sender whose recipe others use too. One event type such as `order.paid` with the path `type` does not reach it. */
 const CERTAIN_SCORE = 4;
 
-/** Finds senders by recipe. It normalizes the recipes of the senders once. */
+/** Finds senders by recipe. It normalizes the recipes of the senders at the first search, because most commands search none. */
 export class SenderIndex<S extends MatchedSender> {
-  readonly #byRecipe: ReadonlyMap<string, readonly S[]>;
+  readonly #senders: readonly S[];
+  #byRecipe: ReadonlyMap<string, readonly S[]> | null = null;
 
   constructor(senders: readonly S[]) {
-    this.#byRecipe = Map.groupBy(senders, ({ verify }) => normalVerify(verify));
+    this.#senders = senders;
   }
 
   /**
@@ -31,6 +32,7 @@ export class SenderIndex<S extends MatchedSender> {
    * sender has the recipe, or two fit equally well.
    */
   find(trigger: ReceiverTrigger): SenderMatch<S> | null {
+    this.#byRecipe ??= Map.groupBy(this.#senders, ({ verify }) => normalVerify(verify));
     const ofRecipe = this.#byRecipe.get(normalVerify(trigger.verify)) ?? [];
     const [best, next] = ofRecipe
       .map((sender) => ({ sender, score: scoreSender(sender, trigger) }))

@@ -5,6 +5,7 @@
  */
 import { holdsLongNumber, type Json, longNumber, measureJson, parseJson } from "../../base/json.ts";
 import { MAX_FORM_FIELDS } from "../../base/limit.ts";
+import { formatCount } from "../../base/text.ts";
 import { type Path, readField, readPath } from "../../platform/template/template.ts";
 import type { BodyKinds, ParsedBody, ReceivedRequest } from "./contract.ts";
 
@@ -143,7 +144,7 @@ export function checkFieldCount(body: Uint8Array): string | null {
     if (body[at] !== AMPERSAND && (at === 0 || body[at - 1] === AMPERSAND)) fields++;
   }
   if (fields <= MAX_FORM_FIELDS) return null;
-  return `The form has more than ${MAX_FORM_FIELDS.toLocaleString("en-US")} fields, the limit of a receiver: send fewer fields, or JSON.`;
+  return `The form has more than ${formatCount(MAX_FORM_FIELDS)} fields, the limit of a receiver: send fewer fields, or JSON.`;
 }
 
 /** Decodes a form as the WHATWG urlencoded parser does, from any bytes. A repeated name becomes a list. */

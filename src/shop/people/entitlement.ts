@@ -9,7 +9,7 @@ import type { Page, PageRequest } from "../../base/page.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { show, time } from "../../base/schema.ts";
 import { CATALOG_NAME } from "../../base/shape.ts";
-import { breaksOneLine, countChars } from "../../base/text.ts";
+import { breaksOneLine, countChars, formatCount } from "../../base/text.ts";
 import { pageByName } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../../store/table.ts";
@@ -182,7 +182,7 @@ async function writeAccessSlug(
 function rejectTooMany(): Refusal {
   return new Refusal(
     "invalid_input",
-    `\`access\` would have more than ${MAX_ACCESS_SLUGS.toLocaleString("en")} slugs, the limit of an environment: remove slugs that are no longer granted.`,
+    `\`access\` would have more than ${formatCount(MAX_ACCESS_SLUGS)} slugs, the limit of an environment: remove slugs that are no longer granted.`,
   );
 }
 

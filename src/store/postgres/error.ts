@@ -12,6 +12,9 @@ export class LimitsNotKept extends StoreUnavailable {
   readonly code = "ERR_LIMITS_NOT_KEPT";
 }
 
+/** A server that this service cannot use. */
+export class UnfitServer extends Error {}
+
 /** The server's disk has no space for a write that needs some. */
 export class NoRoom extends StoreUnavailable {}
 

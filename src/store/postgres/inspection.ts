@@ -6,7 +6,7 @@ import type { Reader } from "../port.ts";
 import { MOVED_NUMBER } from "../transfer/mark.ts";
 import { PostgresConnection } from "./connection.ts";
 import { connectionOptions } from "./connection-option.ts";
-import { ReadOnly } from "./error.ts";
+import { ReadOnly, UnfitServer } from "./error.ts";
 
 export interface OpenReader extends Reader, AsyncDisposable {}
 
@@ -78,9 +78,6 @@ export async function findUnfit(tx: Reader): Promise<{ check: string; why: strin
     };
   return null;
 }
-
-/** A server that this service cannot use. */
-export class UnfitServer extends Error {}
 
 /**
  * Checks the server before anything is created there. Throws UnfitServer. Throws ReadOnly for a standby, because it may become the primary soon or

@@ -3,12 +3,12 @@
  * server's words. It sends a key over plain http only to this machine, and it follows no redirect.
  */
 import { sleep, systemClock } from "../../../base/clock.ts";
+import { toRefusalCode } from "../../../base/code/refusal-code.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../../base/json.ts";
 import { type Problem, Refusal } from "../../../base/refusal.ts";
 import { cutToLine, plain } from "../../../base/text.ts";
 import { errorCode } from "../../../platform/outbound/connect.ts";
 import { CommandFailure, UsageError } from "../command.ts";
-import { toRefusalCode } from "../refusal-text.ts";
 import { type Answered, Api, readAnswer, readObject, refuseOtherServer, type Sent } from "./api.ts";
 import { noteAnswer, refuseOlder } from "./read-answer.ts";
 

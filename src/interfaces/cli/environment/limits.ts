@@ -1,4 +1,5 @@
 /** Lists how much of its limits an environment uses (`relay limits list`). */
+import { formatCount } from "../../../base/text.ts";
 import type { LimitUsage } from "../../../insight/overview/limit-usage.ts";
 import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
@@ -23,8 +24,8 @@ export const limitsList: Command = {
     const share = ({ used, limit }: LimitUsage): number => used / limit;
     await sayList(input, world, limits, {
       columns: [
-        { heading: "USED", value: ({ used }) => used.toLocaleString("en") },
-        { heading: "LIMIT", value: ({ limit }) => limit.toLocaleString("en") },
+        { heading: "USED", value: ({ used }) => formatCount(used) },
+        { heading: "LIMIT", value: ({ limit }) => formatCount(limit) },
         {
           heading: "SHARE",
           value: (one) => `${Math.floor(100 * share(one))} %`,

@@ -2,7 +2,7 @@
 
 import { sleep, toIso } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
-import { plain } from "../../../base/text.ts";
+import { formatCount, plain } from "../../../base/text.ts";
 import { BULK_STATES, type BulkFilter } from "../../../engine/event/bulk-choice.ts";
 import type { BulkPlan } from "../../../engine/event/bulk-plan.ts";
 import {
@@ -91,14 +91,14 @@ function writePlan(
   move: boolean,
 ): string {
   if (matched === 0 && !isMore) return NONE_MATCHES;
-  const scope = planned < matched ? `. The plan checked only the oldest ${say(planned)}` : "";
+  const scope = planned < matched ? `. The plan checked only the oldest ${formatCount(planned)}` : "";
   return [
-    `${isMore ? "At least " : ""}${say(matched)} ${matched === 1 ? "event matches" : "events match"}${scope}.`,
-    ...relays.map(({ relay, events }) => `  ${plain(relay)}  ${say(events)}`),
-    ...actions.map(({ type, will, events }) => `  ${type}  ${say(events)} ${WILL_WORDS[will]}`),
+    `${isMore ? "At least " : ""}${formatCount(matched)} ${matched === 1 ? "event matches" : "events match"}${scope}.`,
+    ...relays.map(({ relay, events }) => `  ${plain(relay)}  ${formatCount(events)}`),
+    ...actions.map(({ type, will, events }) => `  ${type}  ${formatCount(events)} ${WILL_WORDS[will]}`),
     ...sayOther(otherPerson, move),
     ...Object.entries(leftOut).map(
-      ([code, count]) => `  ${say(count)} left out: ${LEFT_OUT_WORDS[code] ?? code}`,
+      ([code, count]) => `  ${formatCount(count)} left out: ${LEFT_OUT_WORDS[code] ?? code}`,
     ),
   ].join("\n");
 }
@@ -106,7 +106,7 @@ function writePlan(
 /** Describes events whose work was for another person than they are about now. */
 function sayOther(events: number, move: boolean): string[] {
   if (events === 0) return [];
-  const start = `${say(events)} did their work for a person other than their person now`;
+  const start = `${formatCount(events)} did their work for a person other than their person now`;
   return [
     move
       ? `${start}: Relay does that work for the new person, and purchases move.`
@@ -114,19 +114,15 @@ function sayOther(events: number, move: boolean): string[] {
   ];
 }
 
-function say(count: number): string {
-  return count.toLocaleString("en");
-}
-
 function writeReplay({ id, state, matched, replayed, leftOut, results }: BulkReplayView): string {
   const left = Object.values(leftOut).reduce((sum, count) => sum + count, 0);
-  const skipped = left === 0 ? "" : `, ${say(left)} left out (${Object.keys(leftOut).join(", ")})`;
+  const skipped = left === 0 ? "" : `, ${formatCount(left)} left out (${Object.keys(leftOut).join(", ")})`;
   const ended = results == null ? "" : ` Results: ${sayResults(results)}.`;
-  return `${id} is ${state}: ${say(replayed)} of ${say(matched)} replayed${skipped}.${ended}`;
+  return `${id} is ${state}: ${formatCount(replayed)} of ${formatCount(matched)} replayed${skipped}.${ended}`;
 }
 
 function sayResults({ succeeded, failed, pending }: NonNullable<BulkReplayView["results"]>): string {
-  return `${say(succeeded)} succeeded, ${say(failed)} failed${pending === 0 ? "" : `, ${say(pending)} pending`}`;
+  return `${formatCount(succeeded)} succeeded, ${formatCount(failed)} failed${pending === 0 ? "" : `, ${formatCount(pending)} pending`}`;
 }
 
 const WAIT_DETAILS =

@@ -5,6 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { sleep } from "../../../base/clock.ts";
+import { toRefusalCode } from "../../../base/code/refusal-code.ts";
 import { writeJson } from "../../../base/json.ts";
 import { plain } from "../../../base/text.ts";
 import type { ImportView } from "../../../engine/receiver/import.ts";
@@ -16,7 +17,7 @@ import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { World } from "../io.ts";
-import { pointersOf, toRefusalCode, writeCodeLine } from "../refusal-text.ts";
+import { pointersOf, writeCodeLine } from "../refusal-text.ts";
 import { BASE_URL } from "../service-option.ts";
 import { count } from "../sync/plan-lines.ts";
 import { MissedTally as Tally } from "./import-summary.ts";

@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { toRefusalCode } from "../../../base/code/refusal-code.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../../base/json.ts";
 import { plain } from "../../../base/text.ts";
 import type { Draft } from "../../../insight/simulate/draft.ts";
@@ -28,7 +29,7 @@ import {
   withEnvironment,
 } from "../data-directory.ts";
 import type { World } from "../io.ts";
-import { docsOf, pointersOf, toRefusalCode, writeCodeLine } from "../refusal-text.ts";
+import { docsOf, pointersOf, writeCodeLine } from "../refusal-text.ts";
 import { BASE_URL, DATA, readBaseUrl, readDataDir, readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { makeHandshakeCall, type SendTarget } from "./send-handshake.ts";
 import { explainHere, hasDatabase, sendHere, waitForEvent } from "./send-local.ts";

@@ -5,6 +5,7 @@
  */
 import type { TelemetryConfig } from "../../../base/config.ts";
 import { VERSION } from "../../../base/release/version.ts";
+import { formatCount } from "../../../base/text.ts";
 import { UsageError } from "../command.ts";
 import type { World } from "../io.ts";
 
@@ -145,7 +146,7 @@ function readMs(name: Name, usualMs: number, read: Read): number {
   const ms = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (ms >= 1 && ms <= MAX_MS) return ms;
   throw new UsageError(
-    `${name} is ${JSON.stringify(text)}: write milliseconds from 1 to ${MAX_MS.toLocaleString("en")}.`,
+    `${name} is ${JSON.stringify(text)}: write milliseconds from 1 to ${formatCount(MAX_MS)}.`,
   );
 }
 

@@ -1,5 +1,5 @@
 /** Shows the plan of a sync, a live sync and a promote. It asks before the change and stores new secrets after it. */
-import type { RefusalCode } from "../../../base/code/refusal-code.ts";
+import { type RefusalCode, toRefusalCode } from "../../../base/code/refusal-code.ts";
 import { writeJson } from "../../../base/json.ts";
 import { Refusal } from "../../../base/refusal.ts";
 import { plain } from "../../../base/text.ts";
@@ -9,7 +9,7 @@ import { SECRETS_FILE, setServerSecrets } from "../../../platform/secret/local-s
 import type { Remote } from "../api/remote.ts";
 import { CommandFailure, type Input, type Option } from "../command.ts";
 import type { World } from "../io.ts";
-import { toRefusalCode, writeCodeLine } from "../refusal-text.ts";
+import { writeCodeLine } from "../refusal-text.ts";
 import { formatPlanMarkdown } from "./plan-markdown.ts";
 import { formatNames, formatPull, isDeleted, printPlan, type Sides } from "./plan-text.ts";
 

@@ -1,6 +1,6 @@
 /** Formats the lines of a plan: a sign and an item, its differences, and the number of unchanged items. */
 import { writeJson } from "../../../base/json.ts";
-import { plain } from "../../../base/text.ts";
+import { formatCount, plain } from "../../../base/text.ts";
 import type { World } from "../io.ts";
 import { paint, type Tone } from "../terminal/screen.ts";
 
@@ -50,7 +50,7 @@ export function nameThing({ kind, name }: { kind: string; name: string }): strin
 
 /** Formats a count, such as `1 thing` or `12 things`. */
 export function count(many: number, what: string): string {
-  return `${many.toLocaleString("en")} ${what}${many === 1 ? "" : "s"}`;
+  return `${formatCount(many)} ${what}${many === 1 ? "" : "s"}`;
 }
 
 /** Formats who changed an item. A server of an earlier version sends no name. */

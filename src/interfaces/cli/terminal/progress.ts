@@ -2,6 +2,7 @@
  * Draws the progress of a long operation on one line of stderr, if stderr is a terminal. SQLite copies and checks a database in one call,
  * so a separate thread checks the size of the growing file.
  */
+import { formatCount } from "../../../base/text.ts";
 import type { CopyStep } from "../../../store/sqlite/database-copy.ts";
 import type { World } from "../io.ts";
 import thread from "./progress-thread.txt" with { type: "text" };
@@ -35,5 +36,5 @@ export class CopyProgress implements AsyncDisposable {
 /** Formats progress, such as `12,000 of 400,000 rows (3 %)`. */
 export function sayFar(done: number, of: number, what: string): string {
   const share = of === 0 ? 100 : Math.floor((done / of) * 100);
-  return `${done.toLocaleString("en")} of ${of.toLocaleString("en")} ${what} (${share} %)`;
+  return `${formatCount(done)} of ${formatCount(of)} ${what} (${share} %)`;
 }

@@ -3,7 +3,7 @@
  * a terminal. It removes control characters from every value, because values also come from payloads.
  */
 import { writeJson } from "../../../base/json.ts";
-import { plain } from "../../../base/text.ts";
+import { formatCount, plain } from "../../../base/text.ts";
 import type { Input } from "../command.ts";
 import type { World } from "../io.ts";
 import { tellUnknownName } from "../line/known-name.ts";
@@ -54,11 +54,7 @@ export async function sayList<Item>(
 /** Formats the count, such as `20 of 6,063: --limit 200 shows more.` */
 function sayCut(shown: number, { total, atLeast }: Count): string {
   const next = nextLimit(shown, atLeast ? undefined : total);
-  return `${say(shown)} of ${atLeast ? "more than " : ""}${say(total)}: --limit ${next} shows ${!atLeast && next >= total ? "all" : "more"}.`;
-}
-
-function say(count: number): string {
-  return count.toLocaleString("en");
+  return `${formatCount(shown)} of ${atLeast ? "more than " : ""}${formatCount(total)}: --limit ${next} shows ${!atLeast && next >= total ? "all" : "more"}.`;
 }
 
 /** Writes drawn text, through the pager if it is too long for the terminal. */
