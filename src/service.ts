@@ -14,6 +14,7 @@ import { Capture } from "./engine/change-capture/capture.ts";
 import { Health } from "./engine/health/health.ts";
 import { SharedHealth } from "./engine/health/shared-health.ts";
 import { SilenceCheck } from "./engine/health/silence-check.ts";
+import { AlertChannels } from "./engine/maintenance/alert-channels.ts";
 import { AlertMail } from "./engine/maintenance/alert-mail.ts";
 import { AppSweep } from "./engine/maintenance/app-sweep.ts";
 import { BulkReplays } from "./engine/maintenance/bulk-replays.ts";
@@ -181,6 +182,7 @@ async function startOnce(
   const ownHosts = () => [baseUrl(), originOf(config.host, port)].map(ownHostOf);
   const caller = createCaller({ ownHosts, allowPrivate, clock, concurrency });
   started.defer(() => caller.close());
+  const calls = ports.caller ?? caller;
 
   // The definitions that run now, and how each relay is.
   const relays = new LiveRelays({
@@ -223,7 +225,7 @@ async function startOnce(
     concurrency,
     limits,
     ports: {
-      caller: ports.caller ?? caller,
+      caller: calls,
       mailer,
       ...(tracing === null ? {} : { traceparentOf: tracing.traceparentOf }),
     },
@@ -266,6 +268,7 @@ async function startOnce(
     bulkReplays,
     captureSweep,
     new AlertMail({ ...own, isCluster: !leases.holdsAll, mailer, local, baseUrl }),
+    new AlertChannels({ ...own, sealer, caller: calls, local, baseUrl }),
   ];
   for (const job of jobs) started.adopt(job, stop);
 
@@ -330,6 +333,7 @@ async function startOnce(
     personSignin: new PersonSignin({ store, clock, sealer, mailer, local, limits, places }),
     mailer,
     resolveTxt: ports.resolveTxt ?? resolveTxt,
+    caller: calls,
     baseUrl,
     readManual: async () => (await import("./boot/documentation.ts")).readManual(),
     leases,

@@ -3,6 +3,7 @@
 type IdPrefix =
   | "cap"
   | "cas"
+  | "chn"
   | "evt"
   | "rly"
   | "per"

@@ -105,6 +105,8 @@ async function fillDevelopment(): Promise<void> {
   await running.clock.advance(2_000);
   held["/events"] = (await make("GET", "/events")).items[0].id;
   held["/calls"] = (await make("GET", "/calls")).items[0].id;
+  const channel = { kind: "slack", name: MARK, fields: { url: "https://hooks.slack.com/services/T0/B0/x" } };
+  held["/alert-channels"] = (await make("POST", "/alert-channels", channel)).channel.id;
   held["/captures"] = (await make("POST", "/captures")).capture.id;
   await running.service.store.write("app", async (tx) => {
     const nowMs = running.clock.now();

@@ -317,6 +317,8 @@ describe("server commands with their folders below a temporary folder", () => {
       "relay sync --check",
       // test/flow/customer-link.test.ts runs these.
       "relay people link ada@example.com --customers stripe cus_123\nrelay people unlink ada@example.com --customers stripe cus_123",
+      // test/flow/alert-channel-command.test.ts runs these.
+      "relay alerts add-channel slack --name Ops < webhook-url.txt\nrelay alerts test-channel Ops",
       // test/flow/capture-command.test.ts runs these two.
       "relay capture",
       "relay guess order.txt",

@@ -28,6 +28,11 @@ const BOUNDED: readonly { walk: RegExp; sql: RegExp; why: string }[] = [
     why: "a start asks once, and by itself, for all that ended and that retention has not taken yet",
   },
   {
+    walk: /^Index Scan alert_channel_pkey$/,
+    sql: /FROM alert_channel WHERE retry_at IS NULL/,
+    why: "the table holds the alert channels, at most 20 for each environment",
+  },
+  {
     walk: /^Index Scan email_intended$/,
     sql: /WHERE state = 'intended'/,
     why: "the index holds the mails that are on their way, one a place of the runner at most",

@@ -40,6 +40,11 @@ const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
     why: "it takes the first two thousand open alerts and stops",
   },
   {
+    step: /^SCAN alert_channel USING INDEX sqlite_autoindex_alert_channel_1$/,
+    sql: /FROM alert_channel WHERE retry_at IS NULL/,
+    why: "the table holds the alert channels, at most 20 for each environment",
+  },
+  {
     step: /^SCAN email USING (COVERING )?INDEX email_intended$/,
     sql: /WHERE state = 'intended'/,
     why: "the index holds the mails that are on their way, one a place of the runner at most",

@@ -16,6 +16,7 @@ interface DocsShop extends AsyncDisposable {
   readVariables(): Promise<Readonly<Record<string, string>>>;
 }
 
+const WEBHOOK = { kind: "webhook", fields: { url: "https://example.com/relay-alerts" } };
 const ADA = "ada@example.com";
 const PAGE = "https://shop.example.com";
 
@@ -131,6 +132,7 @@ export async function openDocsShop(): Promise<DocsShop> {
         PERSON_SESSION: sessions.person.token,
         OTHER_SESSION: listed.find(({ current }) => current !== true)?.id ?? "",
         CAPTURE: (await ask("POST", "captures")).capture.id,
+        CHANNEL: (await ask("GET", "alert-channels")).channels[0]?.id ?? (await ask("POST", "alert-channels", WEBHOOK)).channel.id,
         CATALOG: (await ask("GET", "catalog")).version,
         PLAN: (await ask("POST", "sync/plan", { relays: [] })).plan,
         LIVE_PLAN: (await live("sync/plan", { relays: [] })).plan,

@@ -43,6 +43,8 @@ const RULES: readonly string[] = [
 ];
 
 const FLOWS: readonly string[] = [
+  "alert-channel",
+  "alert-channel-command",
   "receiver",
   "capture",
   "replay",
@@ -75,7 +77,19 @@ const FLOWS: readonly string[] = [
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */
 const LONG_RULES: readonly string[] = [
-  ...["schedule", "schedule-clock", "caretaker", "alert", "unmailed-alerts", "test-request", "fruitless", "silence", "health-nodes", "action-time"],
+  ...[
+    "schedule",
+    "schedule-clock",
+    "caretaker",
+    "alert",
+    "alert-channel",
+    "unmailed-alerts",
+    "test-request",
+    "fruitless",
+    "silence",
+    "health-nodes",
+    "action-time",
+  ],
   ...["event-row", "event-state", "relay-view", "relay-list", "save-warning", "capture", "client-signin", "app-removal"],
   ...["runner-inline", "runner-crash", "runner-effect", "runner-order", "runner-release", "capture-model"],
 ];

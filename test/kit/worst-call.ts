@@ -499,6 +499,11 @@ export const WORST_CALLS: Record<string, Worst> = {
   "GET {E}/audit": list("/audit", "actor=nobody", "action=ref_refused", "target=nothing", "kind=run", "kind=run&actor=nobody", "target=relay:wide"),
   "GET {E}/problems": list("/problems", "all=true"),
   "GET {E}/alerts": list("/alerts", "open=true"),
+  "GET {E}/alert-channels": get(`${E}/alert-channels`),
+  "POST {E}/alert-channels": refused(400, "POST", `${E}/alert-channels`, { kind: "webhook", fields: { url: `https://${"a".repeat(1_900)}` } }),
+  "PUT {E}/alert-channels/:id": refused(404, "PUT", `${E}/alert-channels/chn_none`, { fields: { url: `https://${"a".repeat(1_900)}` } }),
+  "POST {E}/alert-channels/:id/test": refused(404, "POST", `${E}/alert-channels/chn_none/test`, {}),
+  "DELETE {E}/alert-channels/:id": refused(404, "DELETE", `${E}/alert-channels/chn_none`, undefined),
   "POST {E}/alerts/:id/resolve": refused(404, "POST", `${E}/alerts/${rowId("alt", 1)}/resolve`, {}),
   "GET /client/g.js": get("/client/g.js"),
   "POST /client/auth/code": send(

@@ -93,6 +93,7 @@ describe("the doctor", () => {
       "proxy ok",
       "secrets ok",
       "sender domain ok",
+      "alert channels ok",
       "alert mail ok",
       "people ok",
       "customers ok",

@@ -27,6 +27,7 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   codes_unmailed: "Sign-in codes are not mailed",
   writes_capped: "Writes over the limit",
   alerts_unmailed: "Alerts are not mailed",
+  alert_channel_failing: "Alerts do not reach a channel",
   mail_unknown: "Mail delivery unknown",
   sender_domain_required: "Mail needs a sender domain",
   requests_rejected: "Rejected requests are missing",

@@ -2,7 +2,7 @@
 
 const GROUPS = {
   admin: "create|reset|list|audit|sign-out|remove",
-  alerts: "list|resolve",
+  alerts: "list|resolve|channels|add-channel|set-channel|test-channel|remove-channel",
   apps: "create|list|rename|delete",
   audit: "list",
   backups: "list|copy|endpoint|schedule",

@@ -252,6 +252,14 @@ export const PROBLEMS = {
     todo: "Fix what the problem names, then send a test mail (`relay emails test`). If you want no alert mail, switch it off (`relay settings set alerts.mail off`).",
     next: "The problem resolves when a mail to an owner is sent.",
   },
+  alert_channel_failing: {
+    title: "Alerts do not reach a channel",
+    kinds: ["problem"],
+    what: "The service of an alert channel takes no messages.",
+    why: "The service rejected the last message permanently, or Relay could send none for 15 minutes.",
+    todo: "Read the reason, correct the channel under Alerts › Channels, and test it (`relay alerts test-channel`). If you do not need the channel any more, remove it (`relay alerts remove-channel`).",
+    next: "Relay retries at least every hour. The problem resolves when the service takes a message.",
+  },
 } as const satisfies Record<string, ProblemEntry>;
 
 export type ProblemCode = keyof typeof PROBLEMS;

@@ -161,6 +161,7 @@ const LARGE = 50;
 const TABLES: readonly (readonly [table: string, key: string, most: number])[] = [
   ["bulk_replay", "id", SMALL],
   ["api_key", "id", SMALL],
+  ["alert_channel", "id", SMALL],
   ["alert", "id", SMALL],
   ["problem", "id", SMALL],
   ["email", "seq", LARGE],

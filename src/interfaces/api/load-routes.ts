@@ -12,6 +12,7 @@ const loadSettings = async () => (await import("./setting.ts")).settingRoutes;
 /** The routes of a resource: the segment after the environment. */
 const RESOURCES: Readonly<Record<string, () => Promise<readonly Route[]>>> = {
   access: loadSelling,
+  "alert-channels": async () => (await import("./alert-channel.ts")).alertChannelRoutes,
   alerts: loadAudit,
   audit: loadAudit,
   "bulk-replays": async () => (await import("./bulk-replay.ts")).bulkReplayRoutes,

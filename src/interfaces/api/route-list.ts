@@ -3,6 +3,7 @@
 import type { Route } from "../http/route.ts";
 import { aboutRoutes } from "./about.ts";
 import { accountRoutes } from "./account.ts";
+import { alertChannelRoutes } from "./alert-channel.ts";
 import { appRoutes } from "./app.ts";
 import { appDeletionRoutes } from "./app-deletion.ts";
 import { approvalRoutes } from "./approval.ts";
@@ -77,6 +78,7 @@ export const ROUTES: readonly Route[] = [
   ...eventRoutes,
   ...bulkReplayRoutes,
   ...watchRoutes,
+  ...alertChannelRoutes,
   ...overviewRoutes,
   ...streamRoutes,
   ...findRoutes,

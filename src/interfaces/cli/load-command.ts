@@ -7,7 +7,7 @@ import type { Command } from "./command.ts";
 /** The modules of a first word. Each exports commands, and may export more. */
 const MODULES: Readonly<Record<string, readonly (() => Promise<object>)[]>> = {
   admin: [() => import("./server/admin.ts"), () => import("./environment/audit.ts")],
-  alerts: [() => import("./environment/alerts.ts")],
+  alerts: [() => import("./environment/alerts.ts"), () => import("./environment/alert-channels.ts")],
   apps: [() => import("./server/apps.ts")],
   audit: [() => import("./environment/audit.ts")],
   backup: [() => import("./server/backup.ts")],

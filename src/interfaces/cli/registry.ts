@@ -10,6 +10,13 @@ import { recordsList, recordsShow } from "./catalog/records.ts";
 import { changes } from "./changes.ts";
 import type { Command } from "./command.ts";
 import { docs } from "./docs.ts";
+import {
+  alertsAddChannel,
+  alertsChannels,
+  alertsRemoveChannel,
+  alertsSetChannel,
+  alertsTestChannel,
+} from "./environment/alert-channels.ts";
 import { alertsList, alertsResolve, problemsList } from "./environment/alerts.ts";
 import { adminAudit, auditList } from "./environment/audit.ts";
 import { domainRemove, domainSet, domainShow, domainVerify } from "./environment/domain.ts";
@@ -139,7 +146,17 @@ export const GROUPS: readonly Group[] = [
       },
       {
         summary: "show what is wrong, and who changed what",
-        commands: [problemsList, alertsList, alertsResolve, auditList],
+        commands: [
+          problemsList,
+          alertsList,
+          alertsResolve,
+          alertsChannels,
+          alertsAddChannel,
+          alertsSetChannel,
+          alertsTestChannel,
+          alertsRemoveChannel,
+          auditList,
+        ],
       },
       {
         summary: "manage people, their access and their mail",

@@ -253,6 +253,15 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   "GET {E}/bulk-replays/:id": { params: { id: "$REPLAY" } },
   "POST {E}/bulk-replays/:id/stop": { params: { id: "$REPLAY" } },
   "GET {E}/audit": { query: "?target=relay:orders" },
+  "POST {E}/alert-channels": {
+    body: { kind: "webhook", name: "Ops", fields: { url: "https://example.com/relay-alerts" } },
+  },
+  "PUT {E}/alert-channels/:id": {
+    params: { id: "$CHANNEL" },
+    body: { codes: ["relay_failed", "relay_silent"] },
+  },
+  "POST {E}/alert-channels/:id/test": { params: { id: "$CHANNEL" } },
+  "DELETE {E}/alert-channels/:id": { params: { id: "$CHANNEL" } },
   "POST {E}/alerts/:id/resolve": { params: { id: "$ALERT" } },
   "GET {E}/stream": { headers: ["-N --max-time 1"], note: "It stays open; `--max-time` ends it here." },
   "GET {E}/find": { query: "?q=ada" },

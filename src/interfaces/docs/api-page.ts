@@ -73,6 +73,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
   "sender-domain": "mail",
   "unknown-calls": "calls",
   problems: "watch",
+  "alert-channels": "watch",
   alerts: "watch",
   audit: "watch",
   overview: "watch",

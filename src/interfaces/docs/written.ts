@@ -3,6 +3,7 @@
  * each `<!-- fill: name -->`.
  */
 import actions from "../../../docs/actions.md" with { type: "text" };
+import alertChannels from "../../../docs/alert-channels.md" with { type: "text" };
 import api from "../../../docs/api.md" with { type: "text" };
 import assistants from "../../../docs/assistants.md" with { type: "text" };
 import audit from "../../../docs/audit.md" with { type: "text" };
@@ -37,6 +38,7 @@ import { type DocPage, readPage } from "./page.ts";
 
 const FILES: Readonly<Record<string, string>> = {
   actions,
+  "alert-channels": alertChannels,
   api,
   assistants,
   audit,

@@ -18,6 +18,7 @@ import type { SigninCap } from "../../platform/account/signin-cap.ts";
 import type { LiveChanges } from "../../platform/audit/live-changes.ts";
 import type { Mailer } from "../../platform/mail/mailer.ts";
 import type { TxtResolver } from "../../platform/mail/sender-domain.ts";
+import type { OutboundCaller } from "../../platform/outbound/caller.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { ClientWrites } from "../../shop/portal/client-write-cap.ts";
@@ -58,6 +59,8 @@ export interface HttpDeps {
   hasMasterKey: boolean;
   /** Resolves DNS names to verify a sender domain. */
   resolveTxt: TxtResolver;
+  /** Sends tests of alert channels. */
+  caller: OutboundCaller;
   metrics: Metrics;
   /** The export of traces and metrics; null if it is off. */
   telemetry: Pick<Telemetry, "state"> | null;

@@ -29,6 +29,7 @@ import { readBackupPlan } from "../backup/stored-schedule.ts";
 import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pass, warn } from "./finding.ts";
 import { checkServer } from "./server-check.ts";
 import {
+  checkAlertChannels,
   checkAlertMail,
   checkBackups,
   checkBaseUrl,
@@ -60,6 +61,7 @@ const ROW_CHECKS: readonly RowCheck[] = [
   checkProxy,
   checkSecrets,
   checkSenderDomain,
+  checkAlertChannels,
   checkAlertMail,
   checkPeople,
   checkCustomers,

@@ -8,6 +8,7 @@ import { listEnvironments } from "../../platform/account/environment.ts";
 import { listOpenProblems } from "../../platform/audit/problem.ts";
 import { UNMAILED_ALERTS } from "../../platform/audit/undelivered-alerts.ts";
 import { readProxyTarget, UNNAMED_PROXY } from "../../platform/audit/unnamed-proxy.ts";
+import { FAILING_CHANNEL } from "../../platform/channel/channel-delivery.ts";
 import { listSharedSecrets } from "../../rules/relay/relay-secret.ts";
 import { PERSON, toEmailKey } from "../../shop/people/person.ts";
 import type { Reader } from "../../store/port.ts";
@@ -147,19 +148,43 @@ export async function checkSenderDomain(tx: Reader): Promise<Finding> {
 
 /** An owner who relies on alerts by mail does not look elsewhere. */
 export async function checkAlertMail(tx: Reader): Promise<Finding> {
-  const problems = await tx.all<{ name: string; message: string }>(
-    `SELECT environment.app_id || '/' || environment.name AS name, message FROM problem
-     JOIN environment ON environment.id = problem.environment_id WHERE cleared_at IS NULL AND code = ?1 ORDER BY 1`,
-    UNMAILED_ALERTS,
-  );
-  const [first] = problems;
+  const [first, ...others] = await listOpenMessages(tx, UNMAILED_ALERTS);
   if (first === undefined) return pass("alert mail", "No alert mail is known to have missed the owners.");
-  const others = problems.slice(1).map(({ name }) => name);
   return warn(
     "alert mail",
-    `Owners get no mail about alerts. ${first.name}: ${first.message}${others.length === 0 ? "" : ` Also in ${others.join(", ")}.`}`,
+    `Owners get no mail about alerts. ${formatFirst(first, others)}`,
     "fix that cause, then send a test mail with relay emails test",
   );
+}
+
+/** A team that looks at its channel does not look elsewhere. */
+export async function checkAlertChannels(tx: Reader): Promise<Finding> {
+  const [first, ...others] = await listOpenMessages(tx, FAILING_CHANNEL);
+  if (first === undefined) return pass("alert channels", "No alert channel is known to have failed.");
+  return warn(
+    "alert channels",
+    formatFirst(first, others),
+    "correct the channel with relay alerts set-channel, and test it with relay alerts test-channel",
+  );
+}
+
+interface OpenMessage {
+  name: string;
+  message: string;
+}
+
+/** Lists the open problems of a code, each with its environment. */
+function listOpenMessages(tx: Reader, code: string): Promise<OpenMessage[]> {
+  return tx.all(
+    `SELECT environment.app_id || '/' || environment.name AS name, message FROM problem
+     JOIN environment ON environment.id = problem.environment_id WHERE cleared_at IS NULL AND code = ?1 ORDER BY 1`,
+    code,
+  );
+}
+
+function formatFirst({ name, message }: OpenMessage, others: readonly OpenMessage[]): string {
+  const names = [...new Set(others.map((other) => other.name))];
+  return `${name}: ${message}${names.length === 0 ? "" : ` Also in ${names.join(", ")}.`}`;
 }
 
 /** The most pairs that one finding names. */

@@ -10,6 +10,7 @@ import { SyncCap } from "../../../operator/sync/sync-cap.ts";
 import type { Environment } from "../../../platform/account/environment.ts";
 import { resolveTxt } from "../../../platform/mail/sender-domain.ts";
 import { createMailer } from "../../../platform/mail/smtp-mailer.ts";
+import { ownHostOf } from "../../../platform/outbound/call-target.ts";
 import { Sealer } from "../../../platform/secret/seal.ts";
 import { LiveRelays } from "../../../rules/relay/live-relay.ts";
 import { openSealer, requireMasterKey } from "../../../rules/relay/master-key-proof.ts";
@@ -169,6 +170,18 @@ function makeDeps({ store, config, input, world }: Parts, { hasMasterKey, readSe
     bodies: new BodyRoom(clock),
     syncCap: new SyncCap(config.limits.syncChangesPerMinute),
     resolveTxt,
+    caller: {
+      async call(request) {
+        const { createCaller } = await import("../../../platform/outbound/caller.ts");
+        const ownHosts = () => [ownHostOf(baseUrl())];
+        const caller = createCaller({ ownHosts, allowPrivate: config.allowPrivate, clock, concurrency: 1 });
+        try {
+          return await caller.call(request);
+        } finally {
+          caller.close();
+        }
+      },
+    },
     telemetry: null,
     // A local command trusts this machine's clock, as the server does.
     scheduler: {
