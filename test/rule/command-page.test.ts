@@ -20,6 +20,7 @@ const LEADS: [command: string, words: string, path: string, button: string | nul
   ["relay settings set mail.smtp", "Mail › Mail server", "/mail?tab=server", null],
   ["relay settings set alerts.mail off", "Alerts › Alert settings", "/alerts?tab=switches", null],
   ["relay settings set processorSecret", "Settings", "/settings", null],
+  ["relay alerts test-channel Ops", "Alerts › Channels", "/alerts?tab=channels", "Send a test"],
   ["relay domain verify", "Mail › Sender domain", "/mail?tab=domain", "Check again"],
   ["relay emails list --state unknown", "Mail › unknown", "/mail?state=unknown", null],
   ["relay catalog set collection", "Records", "/records", null],

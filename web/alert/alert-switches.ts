@@ -30,6 +30,7 @@ export function AlertSwitches({ place }: { place: Place }): View {
       <${SettingSwitch} label="Mail alerts to the owners" isOn=${alerts[MAIL] ?? true} onSet=${set(MAIL, "alerts by mail")} />
       <p class="quiet">To ${owners.length === 0 ? "every owner" : owners.map(({ email }) => email).join(", ")}: at most one mail in 15 minutes, with all alerts of that time.
         ${isLocal && " In local development the mail stays in the mailbox."}</p>
+      <p class="quiet"><a href=${pagePath(place, "alerts") + writeQuery({ tab: "channels" })}>Channels</a> also send alerts to Slack, Discord and other places.</p>
       ${!leaves && html`<p><b>No alert is mailed yet:</b> alert mail needs a <a href=${to("server")}>mail server</a> and a verified <a href=${to("domain")}>sender domain</a> in this environment.</p>`}
     <//>
     <${SettingCard} title="Alert settings">

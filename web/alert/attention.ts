@@ -8,11 +8,13 @@ import { TabLinks } from "../component/tab-links.ts";
 import { AlertList, ProblemHistory } from "./alert-list.ts";
 import { AlertSwitches } from "./alert-switches.ts";
 import { OpenNeeds } from "./attention-list.ts";
+import { ChannelList } from "./channel-list.ts";
 
 const TABS = [
   ["", "Needs attention"],
   ["alerts", "All alerts"],
   ["problems", "All problems"],
+  ["channels", "Channels"],
   ["switches", "Alert settings"],
 ] as const;
 
@@ -26,5 +28,6 @@ export function AlertsPage({ place, query }: PageProps): View {
     ${chosen === "" && html`<${OpenNeeds} place=${place} />`}
     ${chosen === "alerts" && html`<${AlertList} place=${place} query=${query} />`}
     ${chosen === "problems" && html`<${ProblemHistory} place=${place} query=${query} />`}
+    ${chosen === "channels" && html`<${ChannelList} place=${place} />`}
     ${chosen === "switches" && html`<${AlertSwitches} place=${place} />`}`;
 }

@@ -77,13 +77,19 @@ const records: Way = ({ first }) =>
 
 const RETRY_NOW = "Retry now";
 const DOMAIN = at("Mail › Sender domain", "mail", "domain");
+const CHANNELS = at("Alerts › Channels", "alerts", "channels");
 const FILES = at("Records › Files", "records", "files");
 const SECRETS = relayAt("secrets", "Secrets");
 
 /** Pages by command. The button is the one that the message can name. */
 const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
+  "alerts add-channel": [CHANNELS, "Add channel"],
+  "alerts channels": [CHANNELS],
   "alerts list": [at("Alerts › All alerts", "alerts", "alerts")],
   "alerts resolve": [at("Alerts › All alerts", "alerts", "alerts"), "Resolve"],
+  "alerts remove-channel": [CHANNELS, "Remove…"],
+  "alerts set-channel": [CHANNELS, "Change…"],
+  "alerts test-channel": [CHANNELS, "Send a test"],
   "audit list": [at("Audit log", "audit-log")],
   backup: [at("Settings › Backups", "settings", "backups"), "Back up now"],
   "backups list": [at("Settings › Backups", "settings", "backups")],

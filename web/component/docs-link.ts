@@ -7,6 +7,7 @@ export const DOCS = {
   sent: "/docs/provider-says-sent",
   access: "/docs/customer-without-access",
   rotate: "/docs/rotate-secret",
+  channels: "/docs/alert-channels",
 } as const;
 
 export function DocsLink({ to, children }: { to: string; children: View }): View {

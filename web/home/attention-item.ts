@@ -122,6 +122,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "sender_domain_required" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a sender domain</a>`}
     ${(code === "alerts_unmailed" || code === "codes_unmailed") && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>Open the mail server</a>`}
     ${code === "codes_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Open the sender domain</a>`}
+    ${code === "alert_channel_failing" && html`<a class="button primary" href=${pagePath(place, "alerts") + writeQuery({ tab: "channels" })}>Open the channels</a>`}
     ${code === "alerts_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ kind: "alert", state: "failed" })}>Show mails</a>`}
     ${code === "mail_unknown" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>Show mails</a>`}
     ${own !== null && code !== "relay_failed" && html`<a class="button" href=${own}>Open ${relay}</a>`}
