@@ -1,9 +1,11 @@
 /**
  * Client of the public API, which sends only the session's cookie. It throws a rejection as an ApiError with the
- * service's message and counts lost sessions in `signedOut`. It never retries and never guesses an outcome.
+ * service's message. It never guesses an outcome, and repeats a call only after the person confirmed who they are.
  */
 import type { Problem } from "../../src/base/refusal.ts";
+import type { AuthenticationMethod } from "../../src/platform/account/authentication.ts";
 import { makeCell } from "./cell.ts";
+import { askConfirmation } from "./confirmation.ts";
 import { parseExact, writeExact } from "./exact-json.ts";
 import { hearTime, serviceNow } from "./service-clock.ts";
 
@@ -28,8 +30,12 @@ export class RawJson {
   }
 }
 
-/** Counts the calls that were rejected because the session was missing. */
-export const signedOut = makeCell(0);
+/** Counts signs that the session or its permissions changed: a rejected request, or the end of a stream. The session is then loaded again. */
+export const accessChanged = makeCell(0);
+
+export function noteAccessChanged(): void {
+  accessChanged.set(accessChanged.get() + 1);
+}
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -53,13 +59,29 @@ export async function call<Answer>(
     };
     init.body = isRaw ? body : body instanceof RawJson ? body.text : writeExact(body);
   }
-  const response = await reach(path, init);
-  if (method === "GET") noteServed(response);
-  const text = await response.text();
+  let { response, text } = await send(method, path, init);
+  if (response.status === 403 && signal?.aborted !== true) {
+    const { code, methods } = readBody(text);
+    if (code === "reauthentication_required") {
+      if (!(await askConfirmation(methods ?? [])))
+        throw new ApiError(403, code, "Nothing was changed, because you did not confirm that it is you.");
+      ({ response, text } = await send(method, path, init));
+    }
+  }
   if (!response.ok) throw readError(response.status, text);
   const answer = text === "" ? undefined : parseExact(text);
   if (typeof answer === "object" && answer !== null) texts.set(answer, text);
   return answer as Answer;
+}
+
+async function send(
+  method: Method,
+  path: string,
+  init: RequestInit,
+): Promise<{ response: Response; text: string }> {
+  const response = await reach(path, init);
+  if (method === "GET") noteServed(response);
+  return { response, text: await response.text() };
 }
 
 /** Response text of each value. */
@@ -124,21 +146,31 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
   }
 }
 
-function readError(status: number, text: string): ApiError {
-  let body: { code?: string; message?: string; problems?: Problem[]; resetAt?: string } = {};
+interface ErrorBody {
+  code?: string;
+  message?: string;
+  problems?: Problem[];
+  methods?: AuthenticationMethod[];
+}
+
+/** Reads the body of a rejection. A body that is not JSON came from a proxy, so only its status counts. */
+function readBody(text: string): ErrorBody {
   try {
-    body = JSON.parse(text) as typeof body;
+    return JSON.parse(text) as ErrorBody;
   } catch {
-    // A body that is not JSON came from a proxy, so only its status counts.
+    return {};
   }
+}
+
+function readError(status: number, text: string): ApiError {
   const {
     code = "unknown",
     message = AWAY.includes(status)
       ? `A proxy answered ${status} instead of the service. Check that the service is running. If it is starting, wait.`
       : `The service answered ${status} without a reason.`,
     problems = [],
-  } = body;
-  if (code === "unauthenticated") signedOut.set(signedOut.get() + 1);
+  } = readBody(text);
+  if (code === "unauthenticated" || code === "forbidden") noteAccessChanged();
   return new ApiError(status, code, message, problems);
 }
 

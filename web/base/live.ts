@@ -3,7 +3,7 @@
  * no stream. While the service is away, the page says how old its data is.
  */
 import type { ChangeKind } from "../../src/platform/audit/live-changes.ts";
-import { call, hear, lastHeardAt, reached } from "./api.ts";
+import { call, hear, lastHeardAt, noteAccessChanged, reached } from "./api.ts";
 import { makeCell } from "./cell.ts";
 import { outdate, relyOn } from "./loaded.ts";
 
@@ -89,7 +89,10 @@ function begin(): void {
   retryMs = FIRST_RETRY_MS;
   liveness.set({ kind: "live" });
   relyOn((path) => path === OVERVIEW || TOLD.includes(partOf(path) ?? ""));
-  if (isResumed) outdate(() => true);
+  if (isResumed) {
+    outdate(() => true);
+    noteAccessChanged();
+  }
   isResumed = true;
 }
 
@@ -107,9 +110,13 @@ function close(): void {
   if (liveness.get().kind === "live") liveness.set({ kind: "asking" });
 }
 
-/** Handles the end of the stream. One call finds out whether the service is away. Then the stream is opened again, with growing delays. */
+/**
+ * Handles the end of the stream. A change of the person's role ends it too. One call finds out whether the service is away. Then the stream is opened
+ * again, with growing delays.
+ */
 function lose(): void {
   close();
+  if (isResumed) noteAccessChanged();
   if (place !== null) call("GET", `${place}/problems?limit=1`).catch(() => undefined);
   retry = setTimeout(open, retryMs * (0.75 + Math.random() / 2));
   retryMs = Math.min(2 * retryMs, LAST_RETRY_MS);

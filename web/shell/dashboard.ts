@@ -3,10 +3,12 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ResetPage, SetupPage, SigninLinkPage } from "../account/link-page.ts";
 import { loadSession, type Session, session, signOut } from "../account/session.ts";
 import { SigninPage } from "../account/signin-page.ts";
-import { sentenceOf, signedOut } from "../base/api.ts";
+import { accessChanged, sentenceOf } from "../base/api.ts";
 import { useCell } from "../base/cell.ts";
+import { confirmation } from "../base/confirmation.ts";
 import { html, type View } from "../base/html.ts";
 import { useRoute } from "../base/route.ts";
+import { Dialog } from "../component/dialog.ts";
 import { ErrorState } from "../component/notice.ts";
 import { Toasts, tellFailed } from "../component/toast.ts";
 import { laterPage } from "./later-page.ts";
@@ -24,23 +26,32 @@ const NewAppPage = laterPage(
 );
 const LoginPage = laterPage("Log in", async () => (await import("../account/login-page.ts")).LoginPage);
 
+const ConfirmForm = laterPage("", async () => (await import("../account/confirm-form.ts")).ConfirmForm);
+
 const STARTING_MS = 1_000;
 
 export function Dashboard(): View {
-  return html`<${Content} /><${Toasts} />`;
+  return html`<${Content} /><${Toasts} /><${Confirm} />`;
+}
+
+/** Shows the open question who is signed in, above every page. */
+function Confirm(): View {
+  const asked = useCell(confirmation);
+  if (asked === null) return null;
+  return html`<${Dialog} title="Confirm that it is you" onClose=${() => asked.answer(false)}><${ConfirmForm} question=${asked} /><//>`;
 }
 
 function Content(): View {
   const { path } = useRoute();
   const known = useCell(session);
-  const refusals = useCell(signedOut);
+  const changes = useCell(accessChanged);
   const [error, setError] = useState<string | null>(null);
   const load = (): void => {
     setError(null);
     loadSession().catch((thrown) => setError(sentenceOf(thrown)));
   };
-  // Loads the session after each call without one. The answer decides what is shown.
-  useEffect(load, [refusals]);
+  // Loads the session after each call without one, and after each sign of another role. The answer decides what is shown.
+  useEffect(load, [changes]);
   if (path === "/signin") return html`<${SigninLinkPage} />`;
   if (path === "/setup") return html`<${SetupPage} error=${error} onRetry=${load} />`;
   if (path === "/reset") return html`<${ResetPage} error=${error} onRetry=${load} />`;

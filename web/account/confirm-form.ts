@@ -1,0 +1,61 @@
+/** Content of the dialog in which the person proves again who they are. The request that the service refused before is then sent again. */
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { ApiError, call, sentenceOf } from "../base/api.ts";
+import { useCell } from "../base/cell.ts";
+import type { Confirmation } from "../base/confirmation.ts";
+import { html, type View } from "../base/html.ts";
+import { Notice } from "../component/notice.ts";
+import { Sentence } from "../component/sentence.ts";
+import { session, signOut } from "./session.ts";
+
+const WHY =
+  "This action is sensitive, and you signed in or confirmed 15 minutes ago or more. Nothing was changed yet.";
+
+export function ConfirmForm({ question }: { question: Confirmation }): View {
+  const cancel = (): void => question.answer(false);
+  return html`<p>${WHY}</p>
+    ${
+      question.methods.includes("password")
+        ? html`<${PasswordForm} onConfirmed=${() => question.answer(true)} onCancel=${cancel} />`
+        : html`<${SignInAgain} onCancel=${cancel} />`
+    }`;
+}
+
+function PasswordForm({ onConfirmed, onCancel }: { onConfirmed: () => void; onCancel: () => void }): View {
+  const [error, setError] = useState<string | null>(null);
+  const [isSending, setSending] = useState(false);
+  const known = useCell(session);
+  const password = useRef<HTMLInputElement>(null);
+  // The dialog was open before this form was loaded, so it could not set the focus.
+  useLayoutEffect(() => password.current?.focus(), []);
+  const confirm = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    setSending(true);
+    setError(null);
+    try {
+      await call("POST", "/api/session/confirm", { password: password.current?.value ?? "" });
+      onConfirmed();
+    } catch (thrown) {
+      // Without a session there is nothing to confirm. The sign-in page covers the dashboard.
+      if (thrown instanceof ApiError && thrown.code === "unauthenticated") return onCancel();
+      setError(sentenceOf(thrown));
+      setSending(false);
+      password.current?.select();
+    }
+  };
+  return html`<form class="stack" onSubmit=${confirm}>
+    <input class="off-screen" type="text" name="username" autocomplete="username" value=${known?.owner?.email ?? ""} readonly tabindex="-1" aria-hidden="true" />
+    <label class="field"><span>Password</span
+      ><input ref=${password} name="password" type="password" autocomplete="current-password" required /></label>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onCancel}>Cancel</button>
+      <button class="primary" disabled=${isSending}>${isSending ? "One moment…" : "Confirm"}</button></div>
+  </form>`;
+}
+
+/** A person without a password can only sign in again. */
+function SignInAgain({ onCancel }: { onCancel: () => void }): View {
+  return html`<p>Your account has no password to confirm with. Sign out, sign in again, and repeat the action.</p>
+    <div class="dialog-actions"><button type="button" onClick=${onCancel}>Cancel</button>
+      <button type="button" onClick=${() => void signOut()}>Sign out</button></div>`;
+}
