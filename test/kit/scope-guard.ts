@@ -51,9 +51,10 @@ function guard(work: AnyWork, scope: WriteScope): AnyWork {
   const made: AnyWork = async (tx, drafts) => {
     // An embedded database answers at once and has no such setting.
     if (tx.prefetch === undefined) return await work(tx, drafts);
-    await tx.get(SET, String(scope));
+    // Sent with the work's own statements, so that it costs no round trip.
+    tx.get(SET, String(scope)).catch(() => undefined);
     const results = await work(tx, drafts);
-    await tx.get(SET, "");
+    tx.get(SET, "").catch(() => undefined);
     return results;
   };
   known.set(scope, made);

@@ -314,6 +314,45 @@ describe("a node that cannot renew", () => {
     expect([one.held.length, other.held.length]).toEqual([2, 2]);
   });
 
+  test("in two turns in a row keeps its leases, and no other node takes one", async () => {
+    const [one, other] = [await join(), await join()];
+    await pass(7_000);
+    const before = [one.held, other.held];
+    for (let round = 0; round < 3; round++) {
+      // The last renewal is at most three seconds old, and the two turns that follow fail.
+      const failed = () => fresh.logged.filter((line) => line.includes("cannot be renewed")).length;
+      const earlier = failed();
+      one.way = "cut";
+      await passUntil(8_000, () => failed() === earlier + 2);
+      one.way = "open";
+      await passUntil(2_000, () => one.held.length === 2);
+      await pass(4_000);
+      expect([one.held, other.held]).toEqual(before);
+    }
+    expect([one, other].map(({ lost, leases }) => [lost, leases.count().takeovers])).toEqual([
+      [[], 0],
+      [[], 0],
+    ]);
+    expect([...one.told, ...other.told].filter((word) => word === "=")).toEqual([]);
+  });
+
+  test("and whose turns take two seconds each still renews every three", async () => {
+    const [one, other] = [await join(), await join()];
+    await pass(7_000);
+    const before = [one.held, other.held];
+    for (let round = 0; round < 6; round++) {
+      const slow = Promise.withResolvers<void>();
+      one.slow = slow.promise;
+      await pass(2_000);
+      slow.resolve();
+      await settle();
+      one.slow = Promise.resolve();
+      await pass(1_000);
+    }
+    expect([one.held, other.held]).toEqual(before);
+    expect(one.lost).toEqual([]);
+  });
+
   test("because a session holds a lock logs what to do", async () => {
     const one = await join();
     one.way = "locked";

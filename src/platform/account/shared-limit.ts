@@ -99,45 +99,71 @@ export class SharedPlaces implements Places {
 
   async #drawIn(tx: Writer, waiting: readonly Waiting[], returned: readonly Place[]): Promise<Drawn[]> {
     tx.suppressWakeups();
-    const nowMs = await this.#deps.readNow(tx);
-    await tx.run(FORGET, nowMs);
-    const known = new Map<string, Promise<Drawn>>();
-    const find = ({ limiter, name }: Place): Promise<Drawn> => {
-      const text = `${limiter.kind}\n${name}`;
-      const found = known.get(text) ?? this.#find(tx, { limiter, name }, text, nowMs);
-      known.set(text, found);
-      return found;
-    };
-    for (const place of returned) take(await find(place), -1);
+    // Reads in one round trip and awaits no write, because all nodes wait for the transaction.
+    const places = [...returned, ...waiting.flatMap(({ asks }) => asks)];
+    const named = new Map(places.map((place) => [nameOf(place), place]));
+    const keys = [...named.keys()].map((name) => this.#deps.digest(`limit ${name}`));
+    const [nowMs, ...rows] = await Promise.all([
+      this.#deps.readNow(tx),
+      ...keys.map((name) => LIMIT_WINDOW.find(tx, { name })),
+    ]);
+    await tx.post(FORGET, nowMs);
+    const known = new Map(
+      [...named].map(([name, place], at) => {
+        const key = keys[at] as Uint8Array;
+        return [name, openWindow({ ...place, key }, rows[at] ?? null, nowMs)];
+      }),
+    );
+    const find = (place: Place): Drawn => known.get(nameOf(place)) as Drawn;
+    for (const place of returned) take(find(place), -1);
     for (const { asks } of waiting) {
-      const wanted = await Promise.all(asks.map(async (ask) => ({ ...ask, of: await find(ask) })));
+      const wanted = asks.map((ask) => ({ ...ask, of: find(ask) }));
       const lacking = wanted.filter(({ of }) => leftOf(of) === 0);
       for (const { of } of lacking) of.isUsedUp = true;
       if (lacking.length > 0) continue;
       for (const { of, amount } of wanted) takePlaces(of, Math.min(amount, leftOf(of)));
     }
-    const all = await Promise.all(known.values());
+    const all = [...known.values()];
     for (const one of all) if (one.drawn > 0) takePlaces(one, Math.min(one.limiter.ahead, leftOf(one)));
-    for (const { isChanged, key: name, endsAt, taken } of all)
-      if (isChanged)
-        await LIMIT_WINDOW.insert(
-          tx,
-          { name, endsAt, taken },
-          "ON CONFLICT (name) DO UPDATE SET ends_at = excluded.ends_at, taken = excluded.taken",
-        );
+    const changed = all.filter(({ isChanged }) => isChanged);
+    await tx.postEach(
+      STORE,
+      changed.map(({ key: name, endsAt, taken }) => ({ name, endsAt, taken })),
+    );
     return all;
   }
+}
 
-  async #find(tx: Reader, place: Place, text: string, nowMs: number): Promise<Drawn> {
-    const { windowMs } = place.limiter;
-    const key = this.#deps.digest(`limit ${text}`);
-    const row = await LIMIT_WINDOW.find(tx, { name: key });
-    const runs = row !== null && nowMs < row.endsAt;
-    const endsAt = Math.min(runs ? row.endsAt : nowMs + windowMs, nowMs + windowMs);
-    const isChanged = runs && endsAt !== row.endsAt;
-    const taken = runs ? row.taken : 0;
-    return { ...place, key, taken, endsAt, endsInMs: endsAt - nowMs, isChanged, drawn: 0, isUsedUp: false };
-  }
+const STORE = `INSERT INTO limit_window (name, ends_at, taken) VALUES ($name, $endsAt, $taken)
+  ON CONFLICT (name) DO UPDATE SET ends_at = excluded.ends_at, taken = excluded.taken`;
+
+function nameOf({ limiter, name }: Place): string {
+  return `${limiter.kind}\n${name}`;
+}
+
+/** Returns the window of the stored row, or a new one that begins now. */
+function openWindow(
+  place: Place & { key: Uint8Array },
+  row: { endsAt: number; taken: number } | null,
+  nowMs: number,
+): Drawn {
+  const { limiter, name, key } = place;
+  const { windowMs } = limiter;
+  const runs = row !== null && nowMs < row.endsAt;
+  const endsAt = Math.min(runs ? row.endsAt : nowMs + windowMs, nowMs + windowMs);
+  const isChanged = runs && endsAt !== row.endsAt;
+  const taken = runs ? row.taken : 0;
+  return {
+    limiter,
+    name,
+    key,
+    taken,
+    endsAt,
+    endsInMs: endsAt - nowMs,
+    isChanged,
+    drawn: 0,
+    isUsedUp: false,
+  };
 }
 
 function leftOf({ limiter, taken }: Drawn): number {

@@ -39,6 +39,8 @@ import {
 const MARGIN_MS = 1_500;
 /** The time after which this node tries to take another node's expired lease. */
 const LATE_MS = 50;
+/** The wait after a turn that failed, and at least after any other. A lease then outlasts two turns that fail. */
+const AGAIN_MS = 1_000;
 
 interface Held {
   epoch: number;
@@ -82,12 +84,18 @@ export class NodeLeaseManager implements LeaseManager {
     this.#loop = new Loop({
       clock,
       everyMs: RENEW_EVERY_MS,
-      turn: () => this.#turn(),
-      onError: (error) =>
-        log.warn("the leases of this node cannot be renewed", {
-          cause: (error as Error).message,
-          todo: adviseOn(error),
+      turn: () =>
+        this.#turn().catch((error: unknown) => {
+          if (this.#loop.running)
+            log.warn("the leases of this node cannot be renewed", {
+              cause: (error as Error).message,
+              todo: adviseOn(error),
+            });
+          return AGAIN_MS;
         }),
+      onError(error) {
+        throw error;
+      },
     });
     this.#lostStore = store.withFence(async () => {
       throw new StoreUnavailable("This node runs that environment no more.");
@@ -166,14 +174,16 @@ export class NodeLeaseManager implements LeaseManager {
     const about = { id: this.#id, url: this.#url, baseUrl: baseUrl ?? "" };
     const believed = { ...about, known, held, leaving: new Map(this.#leaving) };
     const found = await store.write("app", async (tx) =>
-      lookAtLeases(tx, { ...believed, nowMs: await readNow(tx), clockAt: clock.now() }),
+      lookAtLeases(tx, { ...believed, clockAt: clock.now() }, readNow),
     );
     const seemedOver = known && clock.monotonicMs() >= this.#validUntilMs;
     // Counts from before the request, so that this end is never later than the database's.
     this.#validUntilMs = askedMs + LEASE_MS - MARGIN_MS;
     this.#follow(found);
     if (seemedOver && clock.monotonicMs() < this.#validUntilMs) this.#listener?.regained();
-    return Math.min(RENEW_EVERY_MS, (found.nextEndMs ?? RENEW_EVERY_MS) + LATE_MS);
+    // Counts from the begin of this turn, so that a slow turn does not delay the next.
+    const nextMs = Math.max(AGAIN_MS, askedMs + RENEW_EVERY_MS - clock.monotonicMs());
+    return Math.min(nextMs, (found.nextEndMs ?? RENEW_EVERY_MS) + LATE_MS);
   }
 
   #follow({ own, takeovers, giveBack, live }: Found): void {

@@ -6,7 +6,7 @@ import { hostname } from "node:os";
 import { DAY_MS } from "../../base/limit.ts";
 import { VERSION } from "../../base/release/version.ts";
 import { SCHEMA_VERSION } from "../migrate/migrations.ts";
-import { type Reader, StoreUnavailable, type Writer } from "../port.ts";
+import { type Reader, type SqlNames, StoreUnavailable, type Writer } from "../port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../table.ts";
 import { ALL_ENVIRONMENTS, type NodeView } from "./lease-holder.ts";
 import { type SharedLease, shareOf } from "./lease-share.ts";
@@ -63,7 +63,6 @@ interface Looking {
   id: string;
   url: string | null;
   baseUrl: string;
-  nowMs: number;
   /** The time of the node's own clock. */
   clockAt: number;
   /** True if the node looked before. */
@@ -89,76 +88,111 @@ export interface Found {
 
 /**
  * Runs a node's whole turn: registers the node, renews its leases, takes free ones, and gives back those that can go. A turn that only renews does
- * not wake other nodes.
+ * not wake other nodes. It reads in one round trip and awaits no write, because all nodes wait for the transaction.
  */
-export async function lookAtLeases(tx: Writer, looking: Looking): Promise<Found> {
-  const { id, nowMs, held, leaving } = looking;
+export async function lookAtLeases(
+  tx: Writer,
+  looking: Looking,
+  readNow: (tx: Reader) => Promise<number> = readDatabaseTime,
+): Promise<Found> {
+  const { id, held, leaving } = looking;
+  const [nowMs, nodes, rows, environments] = await Promise.all([
+    readNow(tx),
+    NODE.pick("id", "seenAt").all(tx, "ORDER BY id"),
+    NODE_LEASE.all(tx, "ORDER BY environment_id"),
+    tx.all<{ id: number }>("SELECT id FROM environment ORDER BY id"),
+  ]);
   const until = nowMs + LEASE_MS;
-  await showUp(tx, looking);
+  await showUp(tx, looking, nodes, nowMs);
   // The other nodes then give the new node its share.
   if (!looking.known) tx.notify("lease");
-  await keepLeases(tx, until);
-  for (const [environmentId, mayGo] of leaving)
-    if (mayGo) await giveBackLease(tx, environmentId, held.get(environmentId));
-  const leases = await NODE_LEASE.all(tx, "ORDER BY environment_id");
+  const kept = await keepLeases(tx, rows, [ALL_ENVIRONMENTS, ...environments.map((one) => one.id)], until);
+  const leases: LeaseRow[] = [];
+  for (const lease of kept) {
+    const goes = leaving.get(lease.environmentId) === true && held.get(lease.environmentId) === lease.epoch;
+    if (goes) await giveBackLease(tx, lease);
+    leases.push(goes ? { ...lease, node: null, until: 0 } : lease);
+  }
   const shared = leases.map(({ environmentId, ...lease }): SharedLease => {
     // A lease in this node's name that the node does not know was taken by a turn whose result was lost. It counts as free.
     const isHeld = lease.node === id ? held.get(environmentId) === lease.epoch : lease.until > nowMs;
     return { environmentId, node: isHeld ? lease.node : null };
   });
-  const live = (
-    await NODE.pick("id").all(tx, "WHERE seen_at > $after ORDER BY id", { after: nowMs - LIVE_MS })
-  ).map((node) => node.id);
+  const live = [
+    id,
+    ...nodes.filter((one) => one.id !== id && one.seenAt > nowMs - LIVE_MS).map((one) => one.id),
+  ];
+  live.sort();
   const { take, giveBack } = shareOf(shared, live, id, new Set(leaving.keys()));
   const found: Found = { own: new Map(), takeovers: 0, giveBack, nextEndMs: null, live };
   if (looking.known && take.length === 0 && ![...leaving.values()].includes(true)) tx.suppressWakeups();
+  const own: SqlNames[] = [];
   for (const [at, lease] of leases.entries()) {
     const { environmentId, node } = lease;
     const isTaken = take.includes(environmentId);
     if (isTaken || shared[at]?.node === id) {
       const epoch = lease.epoch + (isTaken ? 1 : 0);
-      await NODE_LEASE.change(tx, { environmentId }, { node: id, epoch, until });
+      own.push({ environmentId, node: id, epoch, until });
       found.own.set(environmentId, epoch);
       if (isTaken && node !== null && node !== id) found.takeovers += 1;
     } else if (node !== null && lease.until > nowMs)
       found.nextEndMs = Math.min(found.nextEndMs ?? LEASE_MS, lease.until - nowMs);
   }
+  await tx.postEach(RENEW, own);
   return found;
 }
 
-async function showUp(tx: Writer, { id, url, baseUrl, nowMs, clockAt }: Looking): Promise<void> {
+const RENEW =
+  "UPDATE node_lease SET node = $node, epoch = $epoch, until = $until WHERE environment_id = $environmentId";
+
+type Seen = Pick<RowOf<typeof NODE>, "id" | "seenAt">;
+
+async function showUp(
+  tx: Writer,
+  { id, url, baseUrl, clockAt }: Looking,
+  nodes: readonly Seen[],
+  nowMs: number,
+): Promise<void> {
   const about = { host: hostname(), pid: process.pid, version: VERSION, schemaVersion: SCHEMA_VERSION };
-  await NODE.insert(
-    tx,
-    { id, ...about, url, baseUrl, startedAt: nowMs, seenAt: nowMs, clockAt },
-    "ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, url = excluded.url, clock_at = excluded.clock_at",
-  );
-  await tx.run("DELETE FROM node WHERE seen_at < ?1", nowMs - DAY_MS);
+  await tx.post(SHOW_UP, { ...about, id, url, baseUrl, startedAt: nowMs, seenAt: nowMs, clockAt });
+  if (nodes.some(({ seenAt }) => seenAt < nowMs - DAY_MS))
+    await tx.post("DELETE FROM node WHERE seen_at < ?1", nowMs - DAY_MS);
   // Corrects rows from the future after the database's clock was set back.
-  await tx.run("UPDATE node SET seen_at = ?1 WHERE seen_at > ?1", nowMs);
+  if (nodes.some(({ seenAt }) => seenAt > nowMs))
+    await tx.post("UPDATE node SET seen_at = ?1 WHERE seen_at > ?1", nowMs);
 }
 
-/** Creates the missing leases, one for each environment and one for all, and deletes those of deleted environments. */
-async function keepLeases(tx: Writer, latest: number): Promise<void> {
-  const insertFree = "INSERT INTO node_lease (environment_id, node, epoch, until)";
-  await tx.run(`${insertFree} VALUES (?1, NULL, 0, 0) ON CONFLICT DO NOTHING`, ALL_ENVIRONMENTS);
-  await tx.run(
-    `${insertFree} SELECT id, NULL, 0, 0 FROM environment WHERE NOT EXISTS (
-       SELECT 1 FROM node_lease WHERE node_lease.environment_id = environment.id) ON CONFLICT DO NOTHING`,
+const SHOW_UP = `INSERT INTO node (id, host, pid, version, schema_version, url, started_at, seen_at, base_url, clock_at)
+  VALUES ($id, $host, $pid, $version, $schemaVersion, $url, $startedAt, $seenAt, $baseUrl, $clockAt)
+  ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, url = excluded.url, clock_at = excluded.clock_at`;
+
+/** Creates the missing leases of these environments and deletes the others. Returns all that are left, by environment. */
+async function keepLeases(
+  tx: Writer,
+  rows: readonly LeaseRow[],
+  environmentIds: readonly number[],
+  latest: number,
+): Promise<LeaseRow[]> {
+  const missing = environmentIds.filter((id) => rows.every(({ environmentId }) => environmentId !== id));
+  const free = missing.map((environmentId) => ({ environmentId, node: null, epoch: 0, until: 0 }));
+  await tx.postEach(
+    "INSERT INTO node_lease (environment_id, node, epoch, until) VALUES ($environmentId, $node, $epoch, $until)",
+    free,
   );
-  await tx.run(
-    `DELETE FROM node_lease WHERE environment_id <> ?1
-       AND NOT EXISTS (SELECT 1 FROM environment WHERE environment.id = node_lease.environment_id)`,
-    ALL_ENVIRONMENTS,
-  );
-  await tx.run("UPDATE node_lease SET until = ?1 WHERE until > ?1", latest);
+  const gone = rows.filter(({ environmentId }) => !environmentIds.includes(environmentId));
+  for (const { environmentId } of gone)
+    await tx.post("DELETE FROM node_lease WHERE environment_id = ?1", environmentId);
+  // The database's clock was set back.
+  if (rows.some(({ until }) => until > latest))
+    await tx.post("UPDATE node_lease SET until = ?1 WHERE until > ?1", latest);
+  return [...rows.filter((row) => !gone.includes(row)), ...free]
+    .map((row) => ({ ...row, until: Math.min(row.until, latest) }))
+    .sort((one, other) => one.environmentId - other.environmentId);
 }
 
-/** Frees the lease, so that other nodes take it at once. Does nothing if another node has it already. */
-async function giveBackLease(tx: Writer, environmentId: number, epoch: number | undefined): Promise<void> {
-  if (epoch === undefined) return;
-  const sql = "UPDATE node_lease SET node = NULL, until = 0 WHERE environment_id = ?1 AND epoch = ?2";
-  await tx.run(sql, environmentId, epoch);
+/** Frees the lease, so that other nodes take it at once. */
+async function giveBackLease(tx: Writer, { environmentId }: LeaseRow): Promise<void> {
+  await tx.post("UPDATE node_lease SET node = NULL, until = 0 WHERE environment_id = ?1", environmentId);
   tx.notify("lease");
 }
 
