@@ -1,6 +1,7 @@
 /**
- * Writes the npm packages of a release: `relay-service` with the launcher, and one package with the executable of each system. npm installs the
- * one that fits the machine, by its fields os, cpu and libc. Their manifests are generated; the repository's own package.json stays private.
+ * Writes the npm packages of a release: `relay-service` with the launcher, one package with the executable of each system, and the libraries of
+ * client/. npm installs the executable that fits the machine, by its fields os, cpu and libc. All packages have the version of the release. The
+ * repository's own package.json stays private.
  */
 import { chmodSync, constants, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,6 +11,9 @@ import { executableFile, RELEASED, type ReleasedSystem } from "./systems.ts";
 /** The scope of the executables' packages. Only the owner of a scope can publish in it. */
 const SCOPE = "@relay-service";
 const LAUNCHER = "relay-service";
+
+/** The folders of the libraries. Their manifests have no version and no repository. */
+const LIBRARIES = ["client", "client/verifier"] as const;
 
 interface NpmPackage {
   name: string;
@@ -33,7 +37,28 @@ export function writeNpmPackages({ built, out, systems = RELEASED }: Target): Np
   const project = readManifest();
   rmSync(out, { recursive: true, force: true });
   const executables = systems.map((system) => writeExecutablePackage(system, { built, out, project }));
-  return [...executables, writeLauncherPackage({ out, project })];
+  const libraries = LIBRARIES.map((source) => writeLibraryPackage(source, { out, project }));
+  return [...executables, ...libraries, writeLauncherPackage({ out, project })];
+}
+
+function writeLibraryPackage(
+  source: (typeof LIBRARIES)[number],
+  { out, project }: { out: string; project: ProjectManifest },
+): NpmPackage {
+  const read = (file: string): string => readFileSync(join(PROJECT, source, file), "utf8");
+  const manifest = JSON.parse(read("package.json")) as { name: string; files: readonly string[] };
+  const folder = join(out, manifest.name);
+  writeFolder(folder, {
+    "package.json": { ...manifest, ...factsOf(project) },
+    ...Object.fromEntries(["README.md", ...manifest.files].map((file) => [file, read(file)])),
+  });
+  return { name: manifest.name, folder };
+}
+
+/** The fields that every package of a release has. */
+function factsOf({ version, license, repository }: ProjectManifest) {
+  const origin = repository === undefined ? {} : { repository };
+  return { version, license, ...origin, publishConfig: { access: "public" } };
 }
 
 function writeExecutablePackage(
@@ -46,17 +71,14 @@ function writeExecutablePackage(
   writeFolder(folder, {
     "package.json": {
       name,
-      version: project.version,
       description: `The executable of ${LAUNCHER} for ${system.title}.`,
-      license: project.license,
-      ...(project.repository === undefined ? {} : { repository: project.repository }),
+      ...factsOf(project),
       os: [system.os],
       cpu: [system.cpu],
       ...(system.libc === null ? {} : { libc: [system.libc.name] }),
       files: [file],
       // Yarn must write the executable to the disk, because no system starts a file inside an archive.
       preferUnplugged: true,
-      publishConfig: { access: "public" },
     },
     "README.md": `# ${name}\n\nThe executable of ${LAUNCHER} for ${system.title}. Install ${LAUNCHER}, which adds this package.\n`,
   });
@@ -80,15 +102,12 @@ function writeLauncherPackage({ out, project }: { out: string; project: ProjectM
   writeFolder(folder, {
     "package.json": {
       name: LAUNCHER,
-      version: project.version,
       description: project.description,
-      license: project.license,
-      ...(project.repository === undefined ? {} : { repository: project.repository }),
+      ...factsOf(project),
       bin: { relay: "relay.cjs" },
       files: ["relay.cjs", "systems.json"],
       engines: { node: project.engines.node },
       optionalDependencies: Object.fromEntries(RELEASED.map((one) => [packageName(one), project.version])),
-      publishConfig: { access: "public" },
     },
     "README.md": readme.replace("SYSTEMS", rows.join("\n")),
     "systems.json": systems,

@@ -1,11 +1,13 @@
 /**
- * Tests the packages in client/ as a user gets them: packed, installed in an empty folder without scripts and without a registry, then imported and
+ * Tests the packages of client/ as a release publishes them and a user gets them: packed, installed in an empty folder without scripts and without a registry, then imported and
  * type-checked. Bun always runs. Node with npm, and Deno, run where this machine has them.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import packageJson from "../../package.json";
+import { writeNpmPackages } from "../../scripts/release/npm.ts";
 import { signNotice } from "../../src/platform/outbound/notice-signature.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
 import { tellNotRun } from "../kit/not-run.ts";
@@ -13,8 +15,6 @@ import { PATIENCE_MS } from "../kit/patience.ts";
 
 interface Package {
   name: string;
-  /** The folder in the project. */
-  folder: string;
   files: string[];
   exports: string[];
 }
@@ -22,13 +22,11 @@ interface Package {
 const PACKAGES: readonly Package[] = [
   {
     name: "relay-service-client",
-    folder: "client",
     files: ["LICENSE", "README.md", "g.js", "package.json", "types.d.ts"],
     exports: ["RelayError", "createClient"],
   },
   {
     name: "relay-service-verifier",
-    folder: "client/verifier",
     files: ["LICENSE", "README.md", "package.json", "types.d.ts", "verify.js"],
     exports: ["VerificationError", "verify"],
   },
@@ -192,6 +190,7 @@ let folder: string;
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "relay-packages-"));
+  writeNpmPackages({ built: folder, out: join(folder, "written"), systems: [] });
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -208,7 +207,7 @@ function installPackages({ name, pack, install }: Tool): string {
   const place = join(folder, name.replaceAll(" ", "-"));
   const [packed, home] = [join(place, "packed"), join(place, "home")];
   for (const path of [packed, home]) mkdirSync(path, { recursive: true });
-  for (const one of PACKAGES) run(pack(packed), join(PROJECT_ROOT, one.folder));
+  for (const one of PACKAGES) run(pack(packed), join(folder, "written", one.name));
   writeFileSync(join(home, "package.json"), JSON.stringify({ name: "home", private: true, type: "module" }));
   const files = readdirSync(packed).map((file) => join(packed, file));
   run(install(files), home);
@@ -235,10 +234,11 @@ describe.each(TOOLS.map((tool) => [tool.name, tool] as const))("the packages wit
         .filter((file) => file !== ".bun-tag")
         .sort(),
     ).toEqual(files);
-    const { dependencies, scripts, license, engines, type, main } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+    const { dependencies, scripts, license, engines, type, main, version } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
     const imported = new Bun.Transpiler({ loader: "js" }).scanImports(readFileSync(join(installed, main), "utf8"));
     expect(imported).toEqual([]);
     expect([dependencies, scripts, license, engines, type]).toEqual([undefined, undefined, "MIT", { node: ">=20" }, "module"]);
+    expect(version).toBe(packageJson.version);
     expect(readFileSync(join(installed, "LICENSE"), "utf8")).toBe(readFileSync(join(PROJECT_ROOT, "LICENSE"), "utf8"));
   });
 

@@ -86,7 +86,7 @@ test("the release signs, drafts and publishes what the dry run wrote, in this or
   );
   const order = ["actions/checkout", "--dry-run --no-tests", "dist/release/checksums.txt", "dist/release/* --clobber", "npm publish"];
   expect(order.map((word) => texts.findIndex((text) => text.includes(word)))).toEqual([0, 2, 3, 4, 5]);
-  expect(texts.at(-1)).toContain("dist/npm/@relay-service/* dist/npm/relay-service;");
+  expect(texts.at(-1)).toContain("dist/npm/@relay-service/* dist/npm/relay-service-* dist/npm/relay-service;");
 });
 
 test("a shell reads each script of the release", () => {

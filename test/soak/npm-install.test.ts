@@ -69,7 +69,8 @@ afterAll(async () => {
 }, TEST_MS);
 
 test("every package of the table is published, and the launcher last", () => {
-  expect(published).toEqual([...RELEASED.map(({ name }) => `@relay-service/${name}`), "relay-service"]);
+  const libraries = ["relay-service-client", "relay-service-verifier"];
+  expect(published).toEqual([...RELEASED.map(({ name }) => `@relay-service/${name}`), ...libraries, "relay-service"]);
 });
 
 /** Says for which system an executable is, by the header of its format. */
