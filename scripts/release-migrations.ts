@@ -1,5 +1,5 @@
 /**
- * Writes migrations/released.txt for a release: `bun scripts/release-migrations.ts` in the commit that raises the version. Each line is the hash of a
+ * Writes migrations/released.txt for a release: `npx bun scripts/release-migrations.ts` in the commit that raises the version. Each line is the hash of a
  * migration's text, the first release with that text, and the file. A file that has a line never changes again.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -71,11 +71,11 @@ export function findDisagreements(facts: ReleaseFacts): string[] {
   }
   if (facts.migrationsVersion !== version)
     found.push(
-      `migrations/released.txt: it was written for ${facts.migrationsVersion}, not ${version}. Run bun scripts/release-migrations.ts.`,
+      `migrations/released.txt: it was written for ${facts.migrationsVersion}, not ${version}. Run npx bun scripts/release-migrations.ts.`,
     );
   if (migrations.missing.length > 0)
     found.push(
-      `migrations/released.txt: ${listShort(migrations.missing)} no hash. Run bun scripts/release-migrations.ts in the commit of the release.`,
+      `migrations/released.txt: ${listShort(migrations.missing)} no hash. Run npx bun scripts/release-migrations.ts in the commit of the release.`,
     );
   for (const file of migrations.changed)
     found.push(`${file}: a released migration has another text. Undo the change, and add a new migration.`);

@@ -21,9 +21,9 @@ function read(file: string): Release {
 
 /** Reads the next release, which is the only file that change.ts does not list. */
 function readUnreleased(): Release {
-  const [file = "", ...others] = files.filter((name) => !released.includes(name));
-  expect(others).toEqual([]);
-  return read(file);
+  const unreleased = files.filter((name) => !released.includes(name));
+  expect(unreleased, "changes/ needs one file that change.ts does not list").toHaveLength(1);
+  return read(unreleased[0] ?? "");
 }
 
 test("CHANGELOG.md shows the files of changes/", () => {

@@ -42,7 +42,7 @@ const REFUSED: readonly [what: string, facts: Partial<ReleaseFacts>, file: strin
   ["a changelog without the version", { sections: ["1.2.2"] }, "CHANGELOG.md", "Run UPDATE_GOLDEN=1"],
   ["an entry of no release", { unreleased: [{ file: "1.3.0.json", entries: 1 }] }, "changes/1.3.0.json", "1 change belongs to no release"],
   ["entries of no release", { unreleased: [{ file: "1.3.0.json", entries: 2 }] }, "changes/1.3.0.json", "2 changes belong to no release"],
-  ["hashes of an older release", { migrationsVersion: "1.2.2" }, "migrations/released.txt", "Run bun scripts/release-migrations.ts"],
+  ["hashes of an older release", { migrationsVersion: "1.2.2" }, "migrations/released.txt", "Run npx bun scripts/release-migrations.ts"],
   [
     "a migration without a hash",
     { migrations: { missing: ["migrations/0009-x.sql"], changed: [] } },

@@ -35,7 +35,7 @@ test("no other migration has two released texts", () => {
   expect(replaced.map(({ file, version }) => `${file} of ${version}`)).toEqual(EDITED);
 });
 
-test("the file matches the newest release: bun scripts/release-migrations.ts writes it", () => {
+test("the file matches the newest release, as release-migrations.ts writes it", () => {
   const { version: newest } = JSON.parse(readFileSync(join(PROJECT_ROOT, "package.json"), "utf8")) as { version: string };
   expect(version).toBe(newest);
 });
