@@ -4,6 +4,7 @@
  */
 import { parseIso, toIso } from "./clock.ts";
 
+/** The name of the file, in the folder of a release and at its address. */
 export const LATEST_FILE = "latest.json";
 
 export interface LatestRelease {

@@ -20,6 +20,7 @@ interface Times {
   nowMs: number;
 }
 
+/** Makes the metrics of one export. Samples without a value are left out. */
 export function makeResourceMetrics(
   samples: readonly MetricSample[],
   resource: Resource,

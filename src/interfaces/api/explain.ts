@@ -13,7 +13,7 @@ import type { Definition } from "../../rules/relay/definition-shape.ts";
 import { findRelay } from "../../rules/relay/relay.ts";
 import { listReferenceWarnings } from "../../rules/relay/relay-problem.ts";
 import { checkSellers, checkWrites, makeCatalogLookup } from "../../rules/relay/relay-reference.ts";
-import { checkSigningSecret } from "../../rules/relay/relay-secret.ts";
+import { checkSigningSecret } from "../../rules/relay/signing-secret.ts";
 import type { ReceiverTrigger } from "../../rules/trigger/receiver.ts";
 import { periodOf, type ScheduleTrigger } from "../../rules/trigger/schedule.ts";
 import type { Reader } from "../../store/port.ts";

@@ -1,7 +1,4 @@
-/**
- * Relays: list, create, save, pause, retry now, delete, and the state of each with its recent requests. It also has the
- * templates.
- */
+/** Routes of relays: list, create, save, pause, retry now, delete, and the state of each with its recent requests. One more lists the templates. */
 import { Type } from "typebox";
 import { toIsoOrNull } from "../../base/clock.ts";
 import { makePage, readPageRequest } from "../../base/page.ts";

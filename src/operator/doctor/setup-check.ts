@@ -9,7 +9,7 @@ import { listOpenProblems } from "../../platform/audit/problem.ts";
 import { UNMAILED_ALERTS } from "../../platform/audit/undelivered-alerts.ts";
 import { readProxyTarget, UNNAMED_PROXY } from "../../platform/audit/unnamed-proxy.ts";
 import { FAILING_CHANNEL } from "../../platform/channel/channel-delivery.ts";
-import { listSharedSecrets } from "../../rules/relay/relay-secret.ts";
+import { listSharedSecrets } from "../../rules/relay/shared-secret.ts";
 import { PERSON, toEmailKey } from "../../shop/people/person.ts";
 import type { Reader } from "../../store/port.ts";
 import {

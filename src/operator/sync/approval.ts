@@ -210,6 +210,7 @@ export function requireApproval(tx: Reader, id: string): Promise<Approval> {
   return APPROVAL_STATE.require(tx, { id }, NOT_FOUND);
 }
 
+/** Returns the approval without its plan, or null if there is none with this id. */
 export function findApproval(tx: Reader, id: string): Promise<Approval | null> {
   return APPROVAL_STATE.get(tx, "WHERE id = $id", { id });
 }

@@ -27,8 +27,9 @@ import {
   MAX_NAMED,
   makeCatalogLookup,
 } from "./relay-reference.ts";
-import { describeMissingSecret, findProcessorDigest, openReceiverSecret } from "./relay-secret.ts";
+import { describeMissingSecret, openReceiverSecret } from "./relay-secret.ts";
 import { listOverlapWarnings, sellsOnCall } from "./selling-overlap.ts";
+import { findProcessorDigest } from "./shared-secret.ts";
 import { withSourceScheme } from "./source.ts";
 import { arrivesUnsigned, rejectsUnsigned } from "./unsigned-rule.ts";
 

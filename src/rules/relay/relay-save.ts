@@ -34,22 +34,19 @@ import {
 } from "./relay.ts";
 import { listReferenceWarnings, refreshMisfitProblem, updateRuleProblems } from "./relay-problem.ts";
 import { checkWrites, makeCatalogLookup, requireSellingRelays } from "./relay-reference.ts";
+import { adaptSecret, listSecretWarnings, type MadeSecret, makeFirstSecret } from "./relay-secret.ts";
+import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
+import { sellThrough } from "./sell-through.ts";
+import { requireUnsharedSecret } from "./shared-secret.ts";
 import {
-  adaptSecret,
   adaptSigningSecret,
   callsUrl,
   checkSigningSecret,
-  listSecretWarnings,
-  type MadeSecret,
   type MadeSigningSecret,
-  makeFirstSecret,
   makeSigningSecret,
   NO_SIGNING_SECRET,
   rejectWithoutCallUrl,
-  requireUnsharedSecret,
-} from "./relay-secret.ts";
-import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
-import { sellThrough } from "./sell-through.ts";
+} from "./signing-secret.ts";
 import { checkFollowing, requireUnfollowed, sourceNameOf, warnEndedUrl } from "./source.ts";
 import { widensUnsigned } from "./unsigned-rule.ts";
 

@@ -1,40 +1,25 @@
 /**
- * A relay's receiver secret and signing secret: generated or pasted, checked, sealed, fingerprinted. It decides which value fits which
- * scheme and when a stored one no longer fits. A generated secret is returned exactly once. A receiver URL names no environment, so no
- * secret may verify one relay name in two environments of an app. Every function that stores a secret checks this here, by keyed digests,
- * without opening a secret. Source: the specification's "Secrets"; decisions, section 2.
+ * A relay's receiver secret: generated or pasted, checked, sealed, fingerprinted. It decides which value fits which scheme and when a stored
+ * one no longer fits. A generated secret is returned exactly once. Source: the specification's "Secrets"; decisions, section 2.
  */
 
-import { type Problem, Refusal, tellWarnings, type Warning } from "../../base/refusal.ts";
-import {
-  type Environment,
-  isLocalEnvironment,
-  type SealedProcessorSecret,
-  setProcessorSecret,
-} from "../../platform/account/environment.ts";
-import { readStandardKey } from "../../platform/outbound/notice-signature.ts";
+import { Refusal, tellWarnings, type Warning } from "../../base/refusal.ts";
+import { type Environment, isLocalEnvironment } from "../../platform/account/environment.ts";
 import { fingerprintStored, type Sealer } from "../../platform/secret/seal.ts";
-import {
-  isUsableSecret,
-  mintReceiverSecret,
-  mintSigningSecret,
-  readPastedSecret,
-} from "../../platform/secret/secret-text.ts";
-import type { Reader, Writer } from "../../store/port.ts";
-import { findAction } from "../action/registry.ts";
+import { isUsableSecret, mintReceiverSecret, readPastedSecret } from "../../platform/secret/secret-text.ts";
+import type { Reader } from "../../store/port.ts";
 import { findSecretSource } from "../senders/sender-secret.ts";
 import type { SecretNeed, VerifyFields } from "../verify/contract.ts";
 import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
 import {
-  NO_SIGNING_OVERLAP,
   type ReceiverSecret,
   type RelayContext,
   type RelayRow,
   receiverSecretContext,
   type SecretKind,
-  signingSecretContext,
 } from "./relay.ts";
+import { requireUnsharedSecret } from "./shared-secret.ts";
 import { sourceNameOf } from "./source.ts";
 
 /** A secret to store, and its text where it was just generated, to be shown once. */
@@ -258,168 +243,4 @@ export function describeMissingSecret(
       ? `Copy the ${what} at the sender.`
       : `Find it at ${source.title}: ${source.secret.where}`;
   return `${name} rejects every request with bad_signature, because the sender's ${what} is not stored. ${where} Then paste it with relay relays set-secret ${name}.`;
-}
-
-/** The secret that signs a relay's call_url notices. A relay without a call_url has none. */
-export interface MadeSigningSecret {
-  columns: Pick<
-    RelayRow,
-    "signingSecret" | "signingSecretSetAt" | "previousSigningSecret" | "previousSigningSecretUntil"
-  >;
-  /** The text, to be shown once. null: the secret was removed. */
-  shown: string | null;
-}
-
-export const NO_SIGNING_SECRET: MadeSigningSecret["columns"] = {
-  signingSecret: null,
-  signingSecretSetAt: null,
-  ...NO_SIGNING_OVERLAP,
-};
-
-/** Reports whether any action posts signed notices. */
-export function callsUrl(definition: Pick<Definition, "actions">): boolean {
-  return definition.actions.some((action) => findAction(action.type)?.effect === "calls");
-}
-
-/** Makes a signing secret: the given text, checked as a pasted secret of no scheme, or a generated one. Throws `invalid_input`. */
-export function makeSigningSecret(
-  relayId: string,
-  value: string | null,
-  sealer: Sealer,
-  nowMs: number,
-): MadeSigningSecret & { shown: string } {
-  const shown =
-    value === null ? mintSigningSecret() : readPastedSecret({ scheme: "shared_token" }, value).stored;
-  const signingSecret = sealer.seal(shown, signingSecretContext(relayId));
-  return { columns: { signingSecret, signingSecretSetAt: nowMs, ...NO_SIGNING_OVERLAP }, shown };
-}
-
-/** Makes a secret for the first call_url and removes it with the last one. Returns null if the secret does not change. */
-export function adaptSigningSecret(
-  { sealer, nowMs }: RelayContext,
-  row: RelayRow,
-  after: Definition,
-): (MadeSigningSecret & { warnings: Warning[] }) | null {
-  const calls = callsUrl(after);
-  if (calls === (row.signingSecret !== null)) return null;
-  if (calls) return { ...makeSigningSecret(row.id, null, sealer, nowMs), warnings: [] };
-  const message =
-    "The relay no longer has a call_url action, so its signing secret was removed; a later call_url gets a new one.";
-  return {
-    columns: NO_SIGNING_SECRET,
-    shown: null,
-    warnings: [{ code: "signing_secret_removed", field: "actions", message }],
-  };
-}
-
-/** Lists a problem for each action with Standard Webhooks headers that the relay's signing secret cannot sign. `given`: the caller gave the secret. */
-export function checkSigningSecret(
-  { id, name, definition, signingSecret }: Pick<RelayRow, "id" | "name" | "definition" | "signingSecret">,
-  sealer: Sealer,
-  given: boolean,
-): Problem[] {
-  const asking = definition.actions.flatMap((action, index) =>
-    "standardWebhooks" in action && action.standardWebhooks === true ? [index] : [],
-  );
-  if (asking.length === 0 || signingSecret === null) return [];
-  const text = openSecret(signingSecret, signingSecretContext(id), sealer);
-  // If another master key sealed the secret, the relay has a problem whose remedy is a new secret.
-  if (text === null || readStandardKey(text) !== null) return [];
-  const todo = given
-    ? "give a secret of the form whsec_ and padded base64, or give none: Relay then creates it"
-    : `create a new one with relay relays rotate-secret ${name} --signing, give it to your server, then save again`;
-  return asking.map((index) => {
-    const field = `actions.${index}.standardWebhooks`;
-    return {
-      field,
-      message: `\`${field}\` needs a signing secret that begins with whsec_, and the secret of ${name} has another form: ${todo}.`,
-    };
-  });
-}
-
-/** Returns the refusal `no_call_url`. */
-export function rejectWithoutCallUrl(): Refusal {
-  return new Refusal(
-    "no_call_url",
-    "The relay has no call_url action, so it signs nothing: add one first; saving the relay then creates its signing secret.",
-  );
-}
-
-/**
- * Everything that verifies at $nowMs: a relay's own secret, the previous one during an overlap, and the environment's for the scheme
- * processor.
- */
-const VERIFYING = `
-  SELECT environment_id AS environmentId, name, secret_digest AS digest FROM relay WHERE secret_digest IS NOT NULL
-  UNION ALL SELECT environment_id, name, previous_secret_digest FROM relay WHERE previous_secret_until > $nowMs
-  UNION ALL SELECT environment_id, relay.name, processor_secret_digest FROM relay
-    JOIN environment ON environment.id = relay.environment_id WHERE secret_kind = 'processor'`;
-
-type SecretScope = Pick<RelayContext, "environment" | "nowMs">;
-
-/**
- * Throws `invalid_input` for a secret that another environment's relay of this name verifies with. For `processor` it checks the
- * environment's own secret.
- */
-export async function requireUnsharedSecret(
-  tx: Reader,
-  context: SecretScope,
-  name: string,
-  { secretKind, secretDigest }: Pick<RelayRow, "secretKind" | "secretDigest">,
-): Promise<void> {
-  const { id } = context.environment;
-  const digest = secretKind === "processor" ? await findProcessorDigest(tx, id) : secretDigest;
-  if (digest !== null) await requireUnsharedDigest(tx, context, name, digest);
-}
-
-/**
- * Stores the environment's processor secret, or removes it with null. Throws `invalid_input` for a secret of another environment, or one
- * that verifies the same relay name there.
- */
-export async function storeProcessorSecret(
-  tx: Writer,
-  { environment, nowMs }: SecretScope,
-  secret: SealedProcessorSecret | null,
-): Promise<void> {
-  const sql = "SELECT name FROM relay WHERE environment_id = ?1 AND secret_kind = 'processor' ORDER BY name";
-  const relays = secret === null ? [] : await tx.all<{ name: string }>(sql, environment.id);
-  await setProcessorSecret(tx, environment, secret, nowMs);
-  if (secret === null) return;
-  for (const { name } of relays) await requireUnsharedDigest(tx, { environment, nowMs }, name, secret.digest);
-}
-
-/** Lists relay names, with their app, that one secret verifies in two environments. Rows from before this rule can be so. */
-export async function listSharedSecrets(tx: Reader, nowMs: number): Promise<string[]> {
-  const sql = `WITH verifying AS (${VERIFYING}), placed AS (
-      SELECT environmentId, environment.app_id AS appId, verifying.name AS name, digest FROM verifying
-      JOIN environment ON environment.id = environmentId WHERE digest IS NOT NULL)
-    SELECT DISTINCT one.appId || '/' || one.name AS name FROM placed AS one JOIN placed AS other
-      ON other.appId = one.appId AND other.name = one.name AND other.digest = one.digest
-        AND other.environmentId > one.environmentId
-    ORDER BY 1`;
-  return (await tx.all<{ name: string }>(sql, { nowMs })).map(({ name }) => name);
-}
-
-/** Finds the keyed digest of the environment's processor secret; null where none is stored. */
-export async function findProcessorDigest(tx: Reader, environmentId: number): Promise<Uint8Array | null> {
-  const sql = "SELECT processor_secret_digest AS digest FROM environment WHERE id = ?1";
-  return (await tx.get<{ digest: Uint8Array | null }>(sql, environmentId))?.digest ?? null;
-}
-
-async function requireUnsharedDigest(
-  tx: Reader,
-  { environment, nowMs }: { environment: Pick<Environment, "id" | "appId">; nowMs: number },
-  name: string,
-  digest: Uint8Array,
-): Promise<void> {
-  const sql = `SELECT environment.name AS name FROM (${VERIFYING}) AS verifying
-    JOIN environment ON environment.id = verifying.environmentId
-    WHERE environment.app_id = $appId AND environment.id <> $id AND verifying.name = $name AND verifying.digest = $digest LIMIT 1`;
-  const { id, appId } = environment;
-  const other = await tx.get<{ name: string }>(sql, { nowMs, appId, id, name, digest });
-  if (other === null) return;
-  throw new Refusal(
-    "invalid_input",
-    `The relay ${name} in ${other.name} already uses this secret, and only the secret decides which environment receives a request. Create a separate webhook endpoint for this environment at the sender, and paste its secret.`,
-  );
 }

@@ -28,15 +28,9 @@ import {
   withSecret,
 } from "./relay.ts";
 import { updateRuleProblems } from "./relay-problem.ts";
-import {
-  callsUrl,
-  type MadeSecret,
-  makeNextSecret,
-  makeSigningSecret,
-  openSecret,
-  rejectWithoutCallUrl,
-  requireUnsharedSecret,
-} from "./relay-secret.ts";
+import { type MadeSecret, makeNextSecret, openSecret } from "./relay-secret.ts";
+import { requireUnsharedSecret } from "./shared-secret.ts";
+import { callsUrl, makeSigningSecret, rejectWithoutCallUrl } from "./signing-secret.ts";
 
 /** The place for a secret, in its state when the value was read. */
 interface SecretSlot {

@@ -44,7 +44,7 @@ import { listReceiptWarnings, RECEIPTS_SECTION } from "../../shop/selling/receip
 import type { Reader, Writer } from "../../store/port.ts";
 import { processorSecretContext } from "../relay/relay.ts";
 import { updateProcessorProblems } from "../relay/relay-problem.ts";
-import { storeProcessorSecret } from "../relay/relay-secret.ts";
+import { storeProcessorSecret } from "../relay/shared-secret.ts";
 
 const CONNECTOR_SECTION = "connector";
 

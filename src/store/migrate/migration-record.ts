@@ -2,6 +2,8 @@
  * Records the hash of each migration's text in the database. A migration never changes after its release. Another hash means that a build between
  * two releases wrote the database, so its tables can differ from this version's.
  */
+
+/** A migration as a file of the migrations folder defines it. */
 export interface Migration {
   number: number;
   name: string;

@@ -4,8 +4,12 @@
  */
 import { type Clock, Loop, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
-import type { Migration } from "../migrate/migration-record.ts";
-import { type AppliedMigration, listEdited, RECORD_HASH } from "../migrate/migration-record.ts";
+import {
+  type AppliedMigration,
+  listEdited,
+  type Migration,
+  RECORD_HASH,
+} from "../migrate/migration-record.ts";
 import { MigrationRefused, POSTGRES_MIGRATIONS, SCHEMA_VERSION } from "../migrate/migrations.ts";
 import { differs, listDifferences, TABLES } from "../migrate/schema-difference.ts";
 import type { Reader } from "../port.ts";

@@ -5,8 +5,12 @@
 import schema from "../../../migrations/schema/sqlite.sql" with { type: "text" };
 import type { Clock } from "../../base/clock.ts";
 import { yieldToEventLoop } from "../index-scan.ts";
-import type { Migration } from "../migrate/migration-record.ts";
-import { type AppliedMigration, listEdited, RECORD_HASH } from "../migrate/migration-record.ts";
+import {
+  type AppliedMigration,
+  listEdited,
+  type Migration,
+  RECORD_HASH,
+} from "../migrate/migration-record.ts";
 import { MigrationRefused, SCHEMA_VERSION, SQLITE_MIGRATIONS } from "../migrate/migrations.ts";
 import { differs, listDifferences, readSqliteShape, TABLES } from "../migrate/schema-difference.ts";
 import type { Reader } from "../port.ts";

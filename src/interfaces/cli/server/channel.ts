@@ -28,6 +28,7 @@ const DEBIAN_FILE = "/usr/share/doc/relay-service/copyright";
 /** Engines create one of these files in each container. */
 const CONTAINER_FILES = ["/.dockerenv", "/run/.containerenv"];
 
+/** Finds how this executable was installed, from its path, its launcher and the files that a package leaves. The first match counts. */
 export function findChannel({
   executable,
   isCompiled,

@@ -13,6 +13,7 @@ import {
   readDataDir,
 } from "../service-option.ts";
 import { sayList } from "../terminal/terminal.ts";
+import { askNearServer } from "./near-server.ts";
 
 export const doctor: Command = {
   words: ["doctor"],
@@ -58,16 +59,8 @@ export const doctor: Command = {
   },
 };
 
-const TIMEOUT_MS = 5_000;
-
-/** Reads the metrics of the server at this address on this machine. A proxy from the environment (HTTP_PROXY) would answer for itself. */
+/** Reads the metrics of the server on this machine. Returns null without a server, and for another program at its address. */
 async function readMetrics(url: string | null): Promise<string | null> {
-  if (url === null) return null;
-  try {
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const response = await fetch(`${url}/metrics`, { signal, redirect: "manual", proxy: false });
-    return response.ok ? await response.text() : null;
-  } catch {
-    return null;
-  }
+  const answer = url === null ? null : await askNearServer(`${url}/metrics`);
+  return answer?.status === 200 ? answer.text : null;
 }

@@ -5,8 +5,7 @@ import { type Command, CommandFailure, type Input } from "../command.ts";
 import { readNearUrl } from "../data-directory.ts";
 import type { World } from "../io.ts";
 import { DATA_DIR, DEFAULT_PORT, HOST, PORT, readDataDir } from "../service-option.ts";
-
-const TIMEOUT_MS = 5_000;
+import { askNearServer } from "./near-server.ts";
 
 export const ready: Command = {
   words: ["ready"],
@@ -29,17 +28,20 @@ export const ready: Command = {
   examples: ["relay ready", "until relay ready --port 4747; do sleep 1; done"],
   async run(input, world) {
     const { url, by } = findAddress(input, world);
-    const answer = await ask(`${url}/readyz`);
+    const answer = await askNearServer(`${url}/readyz`);
     if (answer === null)
       throw new CommandFailure(
         "service_not_running",
         `Nothing answers at ${url}${by}: start relay serve or relay dev, or name its address with --host and --port.`,
       );
-    if (answer.ok) {
+    if (answer.status === 200) {
       world.say("ready");
       return;
     }
-    throw new CommandFailure("service_not_running", `The server at ${url} is not ready. ${answer.problem}`);
+    throw new CommandFailure(
+      "service_not_running",
+      `The server at ${url} is not ready. ${readProblem(answer.text)}`,
+    );
   },
 };
 
@@ -51,18 +53,6 @@ function findAddress(input: Input, world: World): { url: string; by: string } {
   const noted = port === null && host === null ? readNearUrl(dataDir) : null;
   if (noted !== null) return { url: noted, by: `, the last address of the service on ${dataDir}` };
   return { url: originOf(nearHost(host ?? "127.0.0.1"), port ?? DEFAULT_PORT), by: "" };
-}
-
-async function ask(url: string): Promise<{ ok: boolean; problem: string } | null> {
-  try {
-    // The server is on this machine, whatever its address. A proxy from the environment (HTTP_PROXY) would answer for itself.
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const response = await fetch(url, { signal, redirect: "manual", proxy: false });
-    const text = await response.text();
-    return { ok: response.status === 200, problem: readProblem(text) };
-  } catch {
-    return null;
-  }
 }
 
 function readProblem(text: string): string {
