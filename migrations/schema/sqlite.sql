@@ -556,6 +556,11 @@ CREATE TABLE event_block (
 
 CREATE TABLE event_last (seq INTEGER NOT NULL);
 
+CREATE TABLE factor_rule (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  required INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE file (
   id TEXT PRIMARY KEY,
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
@@ -679,6 +684,20 @@ CREATE TABLE "past_record_watch" (
 ) WITHOUT ROWID;
 
 CREATE INDEX past_record_watch_by_until ON past_record_watch (until);
+
+CREATE TABLE pending_signin (
+  token_hash BLOB PRIMARY KEY,
+  owner_id TEXT NOT NULL REFERENCES owner (id) ON DELETE CASCADE,
+  -- The first proof: a password or a reset link.
+  how TEXT NOT NULL,
+  -- The number of refused codes.
+  failed INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX pending_signin_by_end ON pending_signin (expires_at);
+
+CREATE INDEX pending_signin_by_owner ON pending_signin (owner_id);
 
 CREATE TABLE person (
   id TEXT PRIMARY KEY,
@@ -1047,6 +1066,13 @@ CREATE TABLE record_watch (
 
 CREATE INDEX record_watch_by_relay ON record_watch (relay_id);
 
+CREATE TABLE recovery_code (
+  owner_id TEXT NOT NULL REFERENCES owner (id) ON DELETE CASCADE,
+  code_digest BLOB NOT NULL,
+  used_at INTEGER,
+  PRIMARY KEY (owner_id, code_digest)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE rejected_count (
   environment_id INTEGER NOT NULL,
   relay_name TEXT NOT NULL,
@@ -1231,7 +1257,7 @@ CREATE TABLE session (
   owner_id TEXT NOT NULL REFERENCES owner (id) ON DELETE CASCADE,
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
-, seen_at INTEGER, source TEXT, agent TEXT, authenticated_at INTEGER) WITHOUT ROWID;
+, seen_at INTEGER, source TEXT, agent TEXT, authenticated_at INTEGER, two_factor INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 
 CREATE INDEX session_by_end ON session (expires_at);
 
@@ -1302,6 +1328,23 @@ CREATE TABLE synced (
   synced_at INTEGER NOT NULL, source_commit TEXT,
   PRIMARY KEY (environment_id, target)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE totp (
+  id TEXT PRIMARY KEY,
+  owner_id TEXT NOT NULL REFERENCES owner (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  sealed_secret BLOB NOT NULL,
+  -- The last time step whose code was accepted. Neither this step nor an earlier one is accepted again.
+  last_step INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  -- NULL: the person has not typed a first code yet, so the app is no factor.
+  confirmed_at INTEGER,
+  used_at INTEGER
+) STRICT;
+
+CREATE INDEX totp_by_owner ON totp (owner_id);
+
+CREATE INDEX totp_unconfirmed ON totp (created_at) WHERE confirmed_at IS NULL;
 
 CREATE TABLE "unknown_request" (
   environment_id INTEGER NOT NULL,

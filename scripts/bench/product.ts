@@ -48,6 +48,7 @@ const service = await startService(
     logFormat: "text",
     docsUrl: null,
     backup: null,
+    secondFactor: null,
     masterKey: process.env.RELAY_MASTER_KEY ?? null,
     telemetry: null,
     clock: systemClock,

@@ -48,6 +48,8 @@ export interface ServiceConfig {
   docsUrl: string | null;
   /** Automatic backups into backups/ of the data directory, of which the newest `keep` stay. Null for none. */
   backup: { everyMs: number; keep: number } | null;
+  /** True if each member needs a second factor. Null: as set in Settings, or with `relay members require-factor`. */
+  secondFactor: boolean | null;
   /** 32 bytes in hex or base64. Null for `master.key` in the data directory, which is created if it is missing. */
   masterKey: string | null;
   /** Null: no telemetry is exported, and none of its code is loaded. */

@@ -21,6 +21,7 @@ type IdPrefix =
   | "own"
   | "ses"
   | "lgn"
+  | "fac"
   | "rpl"
   | "fil"
   | "nod";

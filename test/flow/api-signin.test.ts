@@ -326,6 +326,7 @@ describe("a session", () => {
       version: null,
       apps: [],
       may: [],
+      needsFactor: false,
     });
   });
 });

@@ -60,6 +60,7 @@ const FLOWS: readonly string[] = [
   "explain-draft",
   "sell-through",
   "validate-trigger",
+  "second-factor",
   "followed-receiver",
   "kit-lives",
   "kit-save",

@@ -24,6 +24,7 @@ export function serviceConfig(dataDir: string, given: Partial<ServiceConfig> = {
     logFormat: "json",
     docsUrl: null,
     backup: null,
+    secondFactor: null,
     masterKey: null,
     telemetry: null,
     clock: systemClock,

@@ -10,6 +10,7 @@ import { html, type View } from "../base/html.ts";
 import { navigate } from "../base/route.ts";
 import { ErrorState, Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
+import { FactorStep, type PendingFactor, type SigninAnswer } from "./factor-step.ts";
 import { enterSession, session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { type FormField, SigninForm } from "./signin-form.ts";
@@ -123,8 +124,15 @@ function LinkForm({ kind, title, command, intro, button, fields, error, onRetry 
   const { page, send } = PLACES[kind];
   const token = useToken(page);
   const known = useCell(session);
+  const [pending, setPending] = useState<PendingFactor | null>(null);
   const elsewhere = known === undefined ? null : sayWrongAddress(known, `${page}#${token}`);
   const link = useLink(kind, token, known !== undefined && elsewhere === null);
+  // The link is used up. Without the factor, the new password is the way in.
+  if (pending !== null)
+    return html`<${FactorStep} pending=${pending} onDone=${() => enter(page)} onBack=${() => {
+      tokens.delete(page);
+      navigate("/", { replace: true });
+    }} />`;
   if (token === "") return html`<${Missing} title=${title} newLink=${html`run <code>${command}</code>`} />`;
   if (elsewhere !== null) return html`<${SigninCard} title=${title}>${elsewhere}<//>`;
   const failed = known === undefined ? error : link.error;
@@ -146,8 +154,9 @@ function LinkForm({ kind, title, command, intro, button, fields, error, onRetry 
   return html`<${SigninCard} key=${token} title=${title}>
     <p>${intro}</p>
     <${SigninForm} button=${button} fields=${fields} onSend=${async (values: Record<string, string>) => {
-      await call("POST", send, { ...values, token });
-      await enter(page);
+      const { factor } = await call<SigninAnswer>("POST", send, { ...values, token });
+      if (factor === undefined) await enter(page);
+      else setPending(factor);
     }} />
   <//>`;
 }

@@ -1,13 +1,15 @@
 /** Page for signing in with email and password. It appears at the requested address, which then opens after sign-in. */
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { call } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
+import { FactorStep, type PendingFactor, type SigninAnswer } from "./factor-step.ts";
 import { enterSession, resumeSession, type Session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { SigninForm } from "./signin-form.ts";
 import { sayWrongAddress } from "./wrong-address.ts";
 
 export function SigninPage({ session }: { session: Session }): View {
+  const [pending, setPending] = useState<PendingFactor | null>(null);
   useEffect(() => {
     // An unreachable service changes nothing: the form stays.
     const look = (): unknown =>
@@ -31,13 +33,16 @@ export function SigninPage({ session }: { session: Session }): View {
   }
   const elsewhere = sayWrongAddress(session, location.pathname + location.search);
   if (elsewhere !== null) return html`<${SigninCard} title="Sign in">${elsewhere}<//>`;
+  if (pending !== null)
+    return html`<${FactorStep} pending=${pending} onDone=${enterSession} onBack=${() => setPending(null)} />`;
   return html`<${SigninCard} title="Sign in">
     <${SigninForm} button="Sign in" fields=${[
       { name: "email", label: "E-mail", type: "email", autocomplete: "username" },
       { name: "password", label: "Password", type: "password", autocomplete: "current-password" },
     ]} onSend=${async ({ email, password }: Record<string, string>) => {
-      await call("POST", "/api/session", { email, password });
-      await enterSession();
+      const { factor } = await call<SigninAnswer>("POST", "/api/session", { email, password });
+      if (factor === undefined) await enterSession();
+      else setPending(factor);
     }} />
     <p class="quiet">Forgot your password? Run <code>relay admin reset</code> on the server for a one-time link.</p>
   <//>`;

@@ -14,6 +14,7 @@ import { Sentence } from "../component/sentence.ts";
 import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
+import { FactorRule } from "./factor-rule.ts";
 import { formatMembership, NEW_ROLE, RoleFields, type ShownMembership, toInput } from "./role-fields.ts";
 
 const PATH = "/api/owners";
@@ -29,6 +30,7 @@ export function MemberList(): View {
   const [isInviting, setInviting] = useState(false);
   const [changing, setChanging] = useState<OwnerView | null>(null);
   const [removing, setRemoving] = useState<OwnerView | null>(null);
+  const [resetting, setResetting] = useState<OwnerView | null>(null);
   const [link, setLink] = useState<{ email: string; link: Link } | null>(null);
   const { send, isSending, error: refused } = useSend();
   if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
@@ -42,11 +44,13 @@ export function MemberList(): View {
   return html`<p class="tab-lead">Members sign in to this dashboard. A role says what a member may do, in an app and an environment.</p>
     <div class="tab-actions"><button type="button" class="primary" onClick=${() => setInviting(true)}><${Icon} name="plus" size=${14} />Invite a member</button></div>
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
-    <${Table} label="Members" columns=${columnsOf({ you, isSending, onChange: setChanging, onLink: (owner) => void relink(owner), onRemove: setRemoving })} items=${data.owners} />
+    <${Table} label="Members" columns=${columnsOf({ you, isSending, onChange: setChanging, onLink: (owner) => void relink(owner), onReset: setResetting, onRemove: setRemoving })} items=${data.owners} />
     ${isInviting && html`<${Invite} onClose=${() => setInviting(false)} />`}
     ${link !== null && html`<${Dialog} title="A new link for ${link.email}" onClose=${() => setLink(null)} mustAnswer><${ShownLink} link=${link.link} onClose=${() => setLink(null)} /><//>`}
     ${changing !== null && html`<${Change} owner=${changing} onClose=${() => setChanging(null)} />`}
-    ${removing !== null && html`<${Remove} owner=${removing} onClose=${() => setRemoving(null)} />`}`;
+    ${removing !== null && html`<${Remove} owner=${removing} onClose=${() => setRemoving(null)} />`}
+    ${resetting !== null && html`<${ResetFactor} owner=${resetting} onClose=${() => setResetting(null)} />`}
+    <${FactorRule} />`;
 }
 
 interface Acts {
@@ -54,10 +58,18 @@ interface Acts {
   isSending: boolean;
   onChange: (owner: OwnerView) => void;
   onLink: (owner: OwnerView) => void;
+  onReset: (owner: OwnerView) => void;
   onRemove: (owner: OwnerView) => void;
 }
 
-function columnsOf({ you, isSending, onChange, onLink, onRemove }: Acts): Column<OwnerView>[] {
+function columnsOf({ you, isSending, onChange, onLink, onReset, onRemove }: Acts): Column<OwnerView>[] {
+  const factor: Column<OwnerView> = {
+    name: "factor",
+    title: "Second factor",
+    priority: 3,
+    size: "short",
+    cell: ({ hasFactor }) => (hasFactor ? "yes" : html`<span class="quiet">no</span>`),
+  };
   return [
     {
       name: "owner",
@@ -92,12 +104,14 @@ function columnsOf({ you, isSending, onChange, onLink, onRemove }: Acts): Column
       size: "short",
       cell: ({ sessions }) => String(sessions),
     },
+    factor,
     {
       name: "acts",
       title: "",
       priority: 1,
       cell: (owner) => html`<span class="row-acts">
         ${!owner.hasPassword && owner.email !== you && html`<button type="button" disabled=${isSending} aria-label="New link for ${owner.email}" onClick=${() => onLink(owner)}>New link</button>`}
+        ${owner.hasFactor && owner.email !== you && html`<button type="button" aria-label="Reset the second factor of ${owner.email}" onClick=${() => onReset(owner)}>Reset factor…</button>`}
         <button type="button" aria-label="Change roles of ${owner.email}" onClick=${() => onChange(owner)}>Roles…</button>
         ${owner.email !== you && html`<button type="button" class="quiet-danger" aria-label="Remove… ${owner.email}" onClick=${() => onRemove(owner)}>Remove…</button>`}</span>`,
     },
@@ -155,6 +169,21 @@ function Change({ owner, onClose }: { owner: OwnerView; onClose: () => void }): 
     <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
       <button class="primary" disabled=${isSending}>${isSending ? "Saving…" : "Save roles"}</button></div>
   </form><//>`;
+}
+
+function ResetFactor({ owner, onClose }: { owner: OwnerView; onClose: () => void }): View {
+  const { send, isSending, error } = useSend();
+  const reset = async (): Promise<void> => {
+    const path = `${PATH}/${owner.id}/factors`;
+    const done = `${owner.email} signs in with only the password now.`;
+    if ((await send({ method: "DELETE", path, changes: [PATH], done })) !== null) onClose();
+  };
+  return html`<${Dialog} title="Reset the second factor of ${owner.email}?" onClose=${onClose}>
+    <p>Make sure that ${owner.email} asked for this, because only the password protects the account afterwards. Their sessions end at once.</p>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class="danger" disabled=${isSending} onClick=${() => void reset()}>${isSending ? "Resetting…" : "Reset the factor"}</button></div>
+  <//>`;
 }
 
 function Remove({ owner, onClose }: { owner: OwnerView; onClose: () => void }): View {

@@ -1,4 +1,4 @@
-/** Sessions of the owner: a list, ending one or all others, and a new password. */
+/** Account of the signed-in member: the sessions, ending one or all others, the second factors, and a new password. */
 import { useState } from "preact/hooks";
 import type { SessionItem } from "../../src/platform/account/session.ts";
 import { session, signOut } from "../account/session.ts";
@@ -11,6 +11,7 @@ import { Sentence } from "../component/sentence.ts";
 import { type Column, Table } from "../component/table.ts";
 import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
+import { FactorCard } from "./factor-card.ts";
 import { SettingCard } from "./setting-card.ts";
 
 const PATH = "/api/sessions";
@@ -67,7 +68,7 @@ export function SessionList(): View {
     <div class="tab-actions"><button type="button" disabled=${isSending || others < 1} onClick=${() => void endOthers()}>Sign out everywhere else</button></div>
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
     <${Table} label="Your sessions" columns=${columnsOf(end, isSending)} items=${data.sessions} />
-    ${known?.mode === "server" && html`<div class="settings setting-after"><${NewPassword} /></div>`}`;
+    ${known?.mode === "server" && html`<div class="settings setting-after"><${FactorCard} /><${NewPassword} /></div>`}`;
 }
 
 function columnsOf(end: (one: SessionItem) => void, isSending: boolean): Column<SessionItem>[] {

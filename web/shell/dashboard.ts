@@ -24,6 +24,10 @@ const NewAppPage = laterPage(
   async () => (await import("../account/new-app-page.ts")).NewAppPage,
   true,
 );
+const EnrollPage = laterPage(
+  "Second factor",
+  async () => (await import("../account/enroll-page.ts")).EnrollPage,
+);
 const LoginPage = laterPage("Log in", async () => (await import("../account/login-page.ts")).LoginPage);
 
 const ConfirmForm = laterPage("", async () => (await import("../account/confirm-form.ts")).ConfirmForm);
@@ -81,6 +85,7 @@ function Signed({ path }: { path: string }): View {
   if (now === undefined) return null;
   const shown = now.owner === null ? last : now;
   if (shown === undefined || shown.owner === null) return html`<${SigninPage} session=${now} />`;
+  if (now.owner !== null && now.needsFactor) return html`<${EnrollPage} session=${now} />`;
   if (path === "/login" && (now.owner === null || now.apps.length > 0))
     return now.owner === null
       ? html`<${SigninPage} session=${now} />`

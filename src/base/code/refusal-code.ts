@@ -165,6 +165,11 @@ export const REFUSALS = {
     what: "The action is sensitive, and the person of this session last proved who they are 15 minutes ago or more.",
     todo: "Confirm your password in the dashboard, which then sends the request again. `methods` lists how the account can confirm. A key needs no confirmation.",
   },
+  second_factor_required: {
+    status: 403,
+    what: "The server requires a second factor, and the person of the session or key has none.",
+    todo: "Sign in to the dashboard, which then shows how to add an authenticator app. Keys of `relay login` work again after that.",
+  },
   wrong_environment: {
     status: 403,
     what: "The key belongs to another app or environment than the path names.",

@@ -16,7 +16,9 @@ import { endExpiredApprovals } from "../../operator/sync/approval.ts";
 import { findEnvironmentAfter } from "../../platform/account/environment.ts";
 import { deleteEndedLogins } from "../../platform/account/login.ts";
 import { deleteOldOwnerNetworks } from "../../platform/account/owner-network.ts";
+import { deletePendingSignins } from "../../platform/account/pending-signin.ts";
 import { deleteEndedSessions } from "../../platform/account/session.ts";
+import { deleteUnconfirmedTotp } from "../../platform/account/totp.ts";
 import { deletePreviousSecrets } from "../../rules/relay/secret-rotation.ts";
 import { deleteSpentRevocations } from "../../shop/people/access-order.ts";
 import { deleteSpentErasures } from "../../shop/people/person-erase.ts";
@@ -82,6 +84,8 @@ export const RETENTION: Readonly<Record<string, Step>> = {
   sessions: single(deleteEndedSessions),
   "owners' networks": single(deleteOldOwnerNetworks),
   logins: single(deleteEndedLogins),
+  "pending sign-ins": single(deletePendingSignins),
+  "unconfirmed authenticator apps": single(deleteUnconfirmedTotp),
   "people's sessions": single(deleteEndedPersonSessions),
   // The audit of a busy relay's runs must not fill the disk for a year.
   audit: trim({

@@ -53,7 +53,7 @@ async function audit(
 }
 
 /** Refuses an owner who lost the right to manage members after their session was checked. */
-async function requireStill(tx: Reader, owner: Owner): Promise<void> {
+export async function requireStill(tx: Reader, owner: Owner): Promise<void> {
   const memberships = await listMemberships(tx, owner.id);
   if (permissionsIn(memberships, SERVER_PLACE).has("manage_server")) return;
   throw new Refusal(
@@ -179,7 +179,7 @@ export const accountRoutes = [
           { owner, nowMs },
           { action: "owner.created", target: `owner:${made.email}`, after: { memberships: shown } },
         );
-        const fresh = { hasPassword: false, sessions: 0, seenAt: null, memberships: shown };
+        const fresh = { hasPassword: false, hasFactor: false, sessions: 0, seenAt: null, memberships: shown };
         const view = { ...made, createdAt: toIso(nowMs), ...fresh };
         return { owner: view, link: await makeInvite(tx, deps, made.id, nowMs) };
       });

@@ -12,11 +12,13 @@ import {
 } from "../../platform/account/authentication.ts";
 import { findOwnerByEmail, hasSamePassword, verifyPassword } from "../../platform/account/owner.ts";
 import { recordAuthentication } from "../../platform/account/session.ts";
+import { loadTotp, useTotp } from "../../platform/account/totp.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Writer } from "../../store/port.ts";
 import type { Owner } from "../http/admission.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { ownerRoute } from "../http/route.ts";
+import { refuseCode, totpField } from "./signin-factor.ts";
 
 /** A person who is signed in, and the address of the request. */
 interface Asking {
@@ -29,7 +31,10 @@ interface Asking {
 /** Checks what the person sent, outside of a transaction. The returned function confirms it in the transaction, or throws. */
 type Check = (call: Asking, given: string) => Promise<(tx: Writer) => Promise<void>>;
 
-const CHECKS: Readonly<Record<AuthenticationMethod, Check>> = { password: checkPassword };
+const CHECKS: Readonly<Record<AuthenticationMethod, Check>> = {
+  password: checkPassword,
+  totp: checkTotp,
+};
 
 async function checkPassword(call: Asking, given: string): Promise<(tx: Writer) => Promise<void>> {
   const known = await requirePassword(call, given, "password");
@@ -37,6 +42,25 @@ async function checkPassword(call: Asking, given: string): Promise<(tx: Writer) 
     if (!hasSamePassword(await findOwnerByEmail(tx, call.owner.email), known))
       throw new Refusal("forbidden", "The password changed meanwhile: type the new password.");
   };
+}
+
+async function checkTotp(
+  { deps, owner, source, nowMs }: Asking,
+  given: string,
+): Promise<() => Promise<void>> {
+  const { sealer, store, signinCap } = deps;
+  const place = { kind: "device", name: owner.sessionId } as const;
+  await signinCap.countAttempt(source, owner.email, place);
+  const library = await loadTotp();
+  const code = { ownerId: owner.id, code: given.replace(/\s/g, ""), sealer, nowMs };
+  const result = await store.write("dashboard", async (tx) => {
+    const used = await useTotp(tx, library, code);
+    if (used !== "right") await audit(tx, { owner, nowMs }, "owner.confirmation_refused", "totp");
+    return used;
+  });
+  if (result !== "right") throw new Refusal("forbidden", refuseCode("totp", result).message);
+  signinCap.releaseAttempt(source, owner.email, place);
+  return async () => undefined;
 }
 
 /**
@@ -83,10 +107,12 @@ export const confirmRoutes = [
     method: "POST",
     path: "/api/session/confirm",
     needs: null,
+    enrolls: true,
     summary:
       "Confirms who is signed in, with one of the methods of the account, for the next 15 minutes of the session.",
     body: fields({
       password: Type.Optional(Type.String({ description: "the password of the account" })),
+      totp: Type.Optional(totpField),
     }),
     answer: Type.Object({ method: oneOf(AUTHENTICATION_METHODS) }),
     async handle(call) {

@@ -34,12 +34,14 @@ import { relayRoutes } from "./relay.ts";
 import { relaySecretRoutes } from "./relay-secret.ts";
 import { requestCaptureRoutes } from "./request-capture.ts";
 import { findRoutes } from "./search.ts";
+import { secondFactorRoutes } from "./second-factor.ts";
 import { sellingRoutes } from "./selling.ts";
 import { senderRoutes } from "./sender.ts";
 import { serverRoutes } from "./server.ts";
 import { sessionRoutes } from "./session.ts";
 import { settingRoutes } from "./setting.ts";
 import { signinRoutes } from "./signin.ts";
+import { signinFactorRoutes } from "./signin-factor.ts";
 import { simulationRoutes } from "./simulation.ts";
 import { skippedRunRoutes } from "./skipped-run.ts";
 import { streamRoutes } from "./stream.ts";
@@ -51,8 +53,10 @@ export const ROUTES: readonly Route[] = [
   ...aboutRoutes,
   ...docsRoutes,
   ...signinRoutes,
+  ...signinFactorRoutes,
   ...sessionRoutes,
   ...confirmRoutes,
+  ...secondFactorRoutes,
   ...accountRoutes,
   ...serverRoutes,
   ...loginRoutes,

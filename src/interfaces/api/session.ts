@@ -24,7 +24,7 @@ import {
 import { createSession, findSession, signOut } from "../../platform/account/session.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader } from "../../store/port.ts";
-import { requireRecentAuthentication, seenFrom } from "../http/admission.ts";
+import { lacksFactor, requireRecentAuthentication, seenFrom } from "../http/admission.ts";
 import {
   clearSessionCookie,
   dashboardOrigin,
@@ -55,6 +55,9 @@ const sessionView = Type.Object({
   version: orNull(Type.String()),
   apps: Type.Array(app),
   may: Type.Array(oneOf(PERMISSION_NAMES), { description: "the permissions on the server" }),
+  needsFactor: Type.Boolean({
+    description: "true if the person must add a second factor before anything else",
+  }),
 });
 export type SessionView = Static<typeof sessionView>;
 
@@ -85,19 +88,30 @@ export const sessionRoutes = [
       const session = token === null ? null : await findSession(tx, token, nowMs);
       if (session === null) {
         const setupNeeded = mode === "server" && (await listOwners(tx)).length === 0;
-        return { owner: null, setupNeeded, ...where, version: null, apps: [], may: [] };
+        return { owner: null, setupNeeded, ...where, version: null, apps: [], may: [], needsFactor: false };
       }
       const owner = { email: session.ownerEmail };
+      if (await lacksFactor(tx, deps, { kind: "owner", session }))
+        return {
+          owner,
+          setupNeeded: false,
+          ...where,
+          version: VERSION,
+          apps: [],
+          may: [],
+          needsFactor: true,
+        };
       const { memberships } = session;
       const apps = await listOpenApps(tx, memberships);
       const may = [...permissionsIn(memberships, SERVER_PLACE)];
-      return { owner, setupNeeded: false, ...where, version: VERSION, apps, may };
+      return { owner, setupNeeded: false, ...where, version: VERSION, apps, may, needsFactor: false };
     },
   }),
   ownerRoute({
     method: "DELETE",
     path: "/api/session",
     needs: null,
+    enrolls: true,
     summary: "Signs out.",
     answer: null,
     async handle({ deps, owner, headers }) {
@@ -133,7 +147,7 @@ export const sessionRoutes = [
           action: "owner.password_changed",
           target: `owner:${owner.email}`,
         });
-        return await createSession(tx, owner.id, nowMs, seenFrom(request, source));
+        return await createSession(tx, owner.id, nowMs, seenFrom(request, source), owner.twoFactor);
       });
       headers.append("set-cookie", writeSessionCookie(deps, session.token, session.expiresAt));
     },

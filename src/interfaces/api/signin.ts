@@ -27,6 +27,7 @@ import type { HttpDeps } from "../http/deps.ts";
 import { openRoute } from "../http/route.ts";
 import {
   answerSession,
+  continueSignin,
   findKnownPlace,
   type SigninCall,
   signinAnswer,
@@ -72,7 +73,8 @@ export const signinRoutes = [
   openRoute({
     method: "POST",
     path: "/api/session",
-    summary: "Signs an owner in with an email address and a password.",
+    summary:
+      "Signs a member in with an email address and a password. With a second factor, the answer has a token for POST /api/session/factor.",
     body: fields({ email, password }),
     answer: signinAnswer,
     async handle({ deps, request, source, body, headers, nowMs }) {
@@ -85,7 +87,7 @@ export const signinRoutes = [
           // The password may have been changed, or its owner removed, while the check waited for its slot.
           const now = await findOwnerByEmail(tx, owner.email);
           if (!hasSamePassword(now, owner)) throw refuseWrong(deps, source);
-          return await startSession(tx, owner, "password", { deps, request, source, nowMs });
+          return await continueSignin(tx, owner, "password", { deps, request, source, nowMs });
         }),
       );
     },
@@ -103,7 +105,12 @@ export const signinRoutes = [
         await redeemSigninLink(tx, { token: body.token, kind: "local", nowMs });
         const first = (await listOwners(tx))[0];
         const owner = first ?? (await createOwner(tx, { email: LOCAL_OWNER, passwordHash: null, nowMs }));
-        return await startSession(tx, owner, "local link", { deps, request, source, nowMs });
+        return await startSession(
+          tx,
+          owner,
+          { how: "local link", twoFactor: false },
+          { deps, request, source, nowMs },
+        );
       });
       return answerSession(deps, headers, started);
     },
@@ -134,7 +141,12 @@ export const signinRoutes = [
       const started = await deps.store.write("dashboard", async (tx) => {
         await redeemSigninLink(tx, { token: body.token, kind: "setup", nowMs });
         const owner = await createOwner(tx, { email: body.email, passwordHash, nowMs });
-        return await startSession(tx, owner, "set-up link", { deps, request, source, nowMs });
+        return await startSession(
+          tx,
+          owner,
+          { how: "set-up link", twoFactor: false },
+          { deps, request, source, nowMs },
+        );
       });
       return answerSession(deps, headers, started);
     },
@@ -142,7 +154,8 @@ export const signinRoutes = [
   openRoute({
     method: "POST",
     path: "/api/session/reset",
-    summary: "Sets a new password with a one-time reset link, ends every older session, and signs in.",
+    summary:
+      "Sets a new password with a one-time reset link, ends every older session, and signs in. A second factor is still needed.",
     body: fields({ token, password }),
     answer: signinAnswer,
     async handle({ deps, request, source, body, headers, nowMs }) {
@@ -158,7 +171,7 @@ export const signinRoutes = [
             "The owner of this link no longer exists: sign in as another owner.",
           );
         await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
-        return await startSession(tx, owner, "reset link", { deps, request, source, nowMs });
+        return await continueSignin(tx, owner, "reset link", { deps, request, source, nowMs });
       });
       return answerSession(deps, headers, started);
     },

@@ -73,7 +73,14 @@ import { backupsSchedule } from "./server/backup-schedule.ts";
 import { showConfig } from "./server/config.ts";
 import { dev } from "./server/dev.ts";
 import { doctor } from "./server/doctor.ts";
-import { membersChange, membersInvite, membersList, membersRemove } from "./server/members.ts";
+import {
+  membersChange,
+  membersInvite,
+  membersList,
+  membersRemove,
+  membersRequireFactor,
+  membersResetFactor,
+} from "./server/members.ts";
 import { move } from "./server/move.ts";
 import { ready } from "./server/ready.ts";
 import { serve } from "./server/serve.ts";
@@ -226,6 +233,8 @@ export const GROUPS: readonly Group[] = [
           membersInvite,
           membersChange,
           membersRemove,
+          membersResetFactor,
+          membersRequireFactor,
           mcp,
         ],
       },

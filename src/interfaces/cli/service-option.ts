@@ -137,6 +137,14 @@ export const SERVER_OPTIONS: readonly Option[] = [
     otherwise: String(BACKUPS_KEPT),
     help: "the number of automatic backups to keep",
   },
+  {
+    name: "second-factor",
+    value: "<required|optional>",
+    env: "RELAY_SECOND_FACTOR",
+    otherwise: "as set in Settings",
+    help: "whether each member needs a second factor to sign in",
+    of: ["required", "optional"],
+  },
 ];
 
 /** Builds the configuration of a service in this mode, without telemetry, which only a running service exports. Throws UsageError. */
@@ -156,6 +164,7 @@ export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, wor
     logFormat: input.choice("log-format", ["text", "json"]) ?? "text",
     docsUrl: readOrigin("docs-url", input.text("docs-url")),
     backup: mode === "local" ? null : readBackup(input),
+    secondFactor: mode === "local" ? null : readSecondFactor(input),
     masterKey: world.env.RELAY_MASTER_KEY || null,
     telemetry: null,
     clock: world.clock,
@@ -202,6 +211,12 @@ function readBackup(input: Input): ServiceConfig["backup"] {
     );
   const keep = input.number("backup-keep", { from: 1, to: MAX_BACKUPS_KEPT }) ?? BACKUPS_KEPT;
   return everyMs === null ? null : { everyMs, keep };
+}
+
+/** Returns whether the options require a second factor, or null if they say nothing. */
+function readSecondFactor(input: Input): boolean | null {
+  const given = input.choice("second-factor", ["required", "optional"]);
+  return given === null ? null : given === "required";
 }
 
 /** Returns the milliseconds between backups, or null. Throws UsageError. */

@@ -119,6 +119,7 @@ const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
     MAX_LINK_TRIES_PER_ADDRESS: "One-time links tried from an address.",
     MAX_LINK_TRIES_PER_NETWORK: "One-time links tried from an IPv6 /48.",
     MAX_WAITING_PASSWORDS: "Passwords that wait to be checked.",
+    RECENT_AUTHENTICATION_MS: "How long after an authentication a session may do what is sensitive.",
     KNOWN_DEVICE_LIFE_MS: "How long a browser or a network stays known.",
     MAX_NETWORKS_PER_OWNER: "Networks that stay known to an account.",
     LOGIN_LIFE_MS: "How long `relay login` waits for an owner.",

@@ -41,6 +41,7 @@ import {
   permissionsIn,
   SERVER_PLACE,
 } from "../../platform/account/permission.ts";
+import { hasFactor, isFactorRequired } from "../../platform/account/second-factor.ts";
 import {
   extendSession,
   findSession,
@@ -75,12 +76,14 @@ export function admitCommandLine(request: Request): void {
 
 /**
  * Identifies the caller. Refuses with `unauthenticated`, or with `wrong_origin` a write by session from another page. It extends a session in use
- * and adds the new cookie to `headers`.
+ * and adds the new cookie to `headers`. If the server requires a second factor, it refuses with `second_factor_required` a person without one,
+ * except on the routes that add one (`enrolls`).
  */
 export async function identifyCaller(
   deps: HttpDeps,
   { request, source }: { request: Request; source: string },
   headers: Headers,
+  { enrolls = false }: { enrolls?: boolean } = {},
 ): Promise<Caller> {
   const known = callers.get(request);
   if (known?.kind === "command_line") return known;
@@ -88,7 +91,27 @@ export async function identifyCaller(
     ? await identifyKey(deps, request, readBearer(request))
     : await identifySession(deps, request, source, headers);
   callers.set(request, caller);
+  if (!enrolls && (await deps.store.read((tx) => lacksFactor(tx, deps, caller)))) throw refuseFactor(caller);
   return caller;
+}
+
+/** Reports whether the server requires a second factor that the person of the session or of the key's login lacks. */
+export async function lacksFactor(tx: Reader, { config }: HttpDeps, caller: Caller): Promise<boolean> {
+  if (config.mode === "local" || caller.kind === "command_line") return false;
+  const ownerId = caller.kind === "key" ? caller.key.ownerId : null;
+  // A key of the environment belongs to no person.
+  if (caller.kind === "key" ? ownerId === null : caller.session.twoFactor) return false;
+  if (!(config.secondFactor ?? (await isFactorRequired(tx)))) return false;
+  return ownerId === null || !(await hasFactor(tx, ownerId));
+}
+
+function refuseFactor(caller: Caller): Refusal {
+  return new Refusal(
+    "second_factor_required",
+    caller.kind === "key"
+      ? "This server requires a second factor, and the person whose login made this key has none: sign in to the dashboard and add one under Settings › Sessions."
+      : "This server requires a second factor, and you have none: open the dashboard and add an authenticator app.",
+  );
 }
 
 /** Returns the token of `Authorization: Bearer …`, or null. */
@@ -320,7 +343,7 @@ export function watchAdmission(
       deps.store.read(async (tx) => {
         const now = await findCallerAgain(tx, { isKey, token, nowMs: deps.clock.now() });
         const environment = await findEnvironmentById(tx, environmentId);
-        if (now === null || environment === null) return false;
+        if (now === null || environment === null || (await lacksFactor(tx, deps, now))) return false;
         const held = [...permissionsOf(now, environment)].join(" ");
         begun ??= [...permissionsOf(caller, environment)].join(" ");
         return held === begun;
@@ -374,6 +397,8 @@ export interface Owner {
   id: string;
   email: string;
   sessionId: string;
+  /** True if the session began with a second factor. */
+  twoFactor: boolean;
   /** Reports whether the person is a member of the app. */
   sees(appId: string): boolean;
   /** Returns the person's permissions in a place. */
@@ -407,6 +432,7 @@ export function requireOwner(
     id: session.ownerId,
     email: session.ownerEmail,
     sessionId: session.id,
+    twoFactor: session.twoFactor,
     sees: (id) => isMemberOf(memberships, id),
     permissionsIn: (place) => permissionsIn(memberships, place),
   };

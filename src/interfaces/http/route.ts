@@ -228,10 +228,17 @@ export function ownerRoute<
   Answer extends TSchema | null,
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
->(words: RouteWords<Path, Query, Body, Answer, { owner: Owner }> & { needs: Permission | null }): Route {
-  const { needs, path } = words;
+>(
+  words: RouteWords<Path, Query, Body, Answer, { owner: Owner }> & {
+    needs: Permission | null;
+    /** True: the route also serves a person who lacks the second factor that the server requires. */
+    enrolls?: boolean;
+  },
+): Route {
+  const { needs, path, enrolls = false } = words;
   return makeRoute({ who: "owner", needs, path }, words, async (deps, received, headers) => {
-    const owner = requireOwner(await identifyCaller(deps, received, headers), needs, received.params);
+    const caller = await identifyCaller(deps, received, headers, { enrolls });
+    const owner = requireOwner(caller, needs, received.params);
     return () => ({ owner, origin: "dashboard" });
   });
 }

@@ -1,7 +1,8 @@
 /** The methods by which a signed-in person can prove again who they are, for an action that needs a recent authentication. */
 import type { Reader } from "../../store/port.ts";
+import { hasTotp } from "./totp.ts";
 
-export const AUTHENTICATION_METHODS = ["password"] as const;
+export const AUTHENTICATION_METHODS = ["password", "totp"] as const;
 export type AuthenticationMethod = (typeof AUTHENTICATION_METHODS)[number];
 
 /** Lists the methods that the account has. One of them is enough. */
@@ -11,5 +12,7 @@ export async function listAuthenticationMethods(
 ): Promise<AuthenticationMethod[]> {
   const sql = "SELECT password_hash AS passwordHash FROM owner WHERE id = ?1";
   const found = await tx.get<{ passwordHash: string | null }>(sql, ownerId);
-  return found?.passwordHash ? ["password"] : [];
+  const methods: AuthenticationMethod[] = found?.passwordHash ? ["password"] : [];
+  if (await hasTotp(tx, ownerId)) methods.push("totp");
+  return methods;
 }

@@ -164,7 +164,7 @@ export async function createOwner(
 }
 
 /**
- * Sets a new password and ends everything that the old one allowed: sessions, one-time links, pending logins, and keys of `relay login`.
+ * Sets a new password and ends everything that the old one allowed: sessions, one-time links, pending sign-ins and logins, and keys of `relay login`.
  * Throws `not_found`.
  */
 export async function setOwnerPassword(
@@ -178,6 +178,7 @@ export async function setOwnerPassword(
   await tx.run("DELETE FROM session WHERE owner_id = ?1", ownerId);
   await tx.run("DELETE FROM signin_link WHERE owner_id = ?1", ownerId);
   await tx.run("DELETE FROM login_request WHERE owner_id = ?1", ownerId);
+  await tx.run("DELETE FROM pending_signin WHERE owner_id = ?1", ownerId);
   const revoke = "UPDATE api_key SET revoked_at = ?2 WHERE owner_id = ?1 AND revoked_at IS NULL";
   await tx.run(revoke, ownerId, nowMs);
 }
@@ -197,6 +198,8 @@ export const ownerView = Type.Object({
   createdAt: time,
   /** False until the owner sets a first password with their one-time link. */
   hasPassword: Type.Boolean(),
+  /** True if the member has a second factor. */
+  hasFactor: Type.Boolean(),
   /** The number of live sessions. */
   sessions: Type.Integer(),
   /** The time when one of the sessions was last used, rounded to ten minutes; null: there is no session. */
@@ -207,8 +210,11 @@ export type OwnerView = Static<typeof ownerView>;
 
 /** Lists all owners with their live sessions, oldest first. */
 export async function listOwnerViews(tx: Reader, nowMs: number): Promise<OwnerView[]> {
-  const rows = await tx.all<Owner & { hasPassword: number; sessions: number; seenAt: number | null }>(
+  const rows = await tx.all<
+    Owner & { hasPassword: number; hasFactor: number; sessions: number; seenAt: number | null }
+  >(
     `SELECT owner.id, owner.email, owner.created_at AS createdAt, owner.password_hash IS NOT NULL AS hasPassword,
+       EXISTS (SELECT 1 FROM totp WHERE totp.owner_id = owner.id AND confirmed_at IS NOT NULL) AS hasFactor,
        count(session.id) AS sessions, max(coalesce(session.seen_at, session.created_at)) AS seenAt
      FROM owner LEFT JOIN session INDEXED BY session_by_owner ON session.owner_id = owner.id AND session.expires_at > ?1
      GROUP BY owner.id ORDER BY owner.created_at, owner.id`,
@@ -219,6 +225,7 @@ export async function listOwnerViews(tx: Reader, nowMs: number): Promise<OwnerVi
     show(ownerView, {
       ...row,
       hasPassword: row.hasPassword === 1,
+      hasFactor: row.hasFactor === 1,
       memberships: (all.get(row.id) ?? []).map(viewMembership),
     }),
   );

@@ -10,7 +10,7 @@ import { Refusal } from "../../base/refusal.ts";
 import { show, textOrNull, time } from "../../base/schema.ts";
 import { cutToLine } from "../../base/text.ts";
 import type { Reader, Writer } from "../../store/port.ts";
-import { bytes, defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
+import { bytes, defineTable, flag, integer, orNull, type RowOf, text } from "../../store/table.ts";
 import { listMemberships } from "./membership.ts";
 import type { Membership } from "./permission.ts";
 
@@ -42,10 +42,20 @@ const SESSION = defineTable({
     agent: orNull(text()),
     /** The time when the person last proved who they are; null: when the session began, in a version that did not record this. */
     authenticatedAt: orNull(integer()),
+    /** True if the session began with a second factor, or with a proof that includes one. */
+    twoFactor: flag(),
   },
 });
 
-const FOUND_SESSION = SESSION.pick("id", "ownerId", "createdAt", "expiresAt", "seenAt", "authenticatedAt");
+const FOUND_SESSION = SESSION.pick(
+  "id",
+  "ownerId",
+  "createdAt",
+  "expiresAt",
+  "seenAt",
+  "authenticatedAt",
+  "twoFactor",
+);
 export type Session = RowOf<typeof FOUND_SESSION> & { ownerEmail: string; memberships: Membership[] };
 
 const LISTED_SESSION = SESSION.pick("id", "createdAt", "expiresAt", "seenAt", "source", "agent");
@@ -77,6 +87,7 @@ export async function createSession(
   ownerId: string,
   nowMs: number,
   { source, agent }: SessionClient = { source: null, agent: null },
+  twoFactor = false,
 ): Promise<{ token: string; expiresAt: number }> {
   const token = newToken(SESSION_TOKEN_CHARS);
   const expiresAt = nowMs + SESSION_LIFE_MS;
@@ -90,6 +101,7 @@ export async function createSession(
     source,
     agent: agent === null ? null : cutToLine(agent, MAX_AGENT_CHARS),
     authenticatedAt: nowMs,
+    twoFactor,
   });
   return { token, expiresAt };
 }
@@ -146,8 +158,10 @@ export async function findSession(tx: Reader, token: string, nowMs: number): Pro
   if (token.length !== SESSION_TOKEN_CHARS) return null;
   const sql = `SELECT ${FOUND_SESSION.columnsOf("session")}, owner.email AS ownerEmail
     FROM session JOIN owner ON owner.id = owner_id WHERE token_hash = ?1 AND expires_at > ?2`;
-  const found = await tx.get<Session>(sql, hashToken(token), nowMs);
-  return found === null ? null : { ...found, memberships: await listMemberships(tx, found.ownerId) };
+  const found = await tx.get<Pick<Session, "ownerEmail">>(sql, hashToken(token), nowMs);
+  if (found === null) return null;
+  const row = FOUND_SESSION.read(found);
+  return { ...row, memberships: await listMemberships(tx, row.ownerId) };
 }
 
 /** Reports whether `extendSession` is due. */

@@ -23,6 +23,11 @@ import {
   ROLES,
   type Role,
 } from "../../../platform/account/permission.ts";
+import {
+  isFactorRequired,
+  resetFactors,
+  setFactorRequired,
+} from "../../../platform/account/second-factor.ts";
 import { createSigninLink, INVITE_LIFE_MS, signinLinkUrl } from "../../../platform/account/session.ts";
 import { SERVER_SCOPE, writeAudit } from "../../../platform/audit/audit.ts";
 import type { Writer } from "../../../store/port.ts";
@@ -102,6 +107,7 @@ export const membersList: Command = {
         { heading: "ROLES", value: (one) => one.memberships.map(formatRole).join(", ") || "none" },
         { heading: "LAST SEEN", value: (one) => one.seenAt ?? "" },
         { heading: "PASSWORD", value: (one) => (one.hasPassword ? "set" : "not set yet") },
+        { heading: "SECOND FACTOR", value: (one) => (one.hasFactor ? "yes" : "no") },
       ],
       none: "There is no member: relay admin create creates the first owner.",
     });
@@ -189,5 +195,67 @@ export const membersRemove: Command = {
       }),
     );
     world.tell(`${email} is not a member any more.`);
+  },
+};
+
+export const membersResetFactor: Command = {
+  words: ["members", "reset-factor"],
+  summary: "reset the lost second factor of a member",
+  details:
+    "The member signs in with the password and can add a new factor. The command also ends the member's sessions and recovery codes.",
+  arguments: [EMAIL],
+  options: DATA,
+  examples: ["relay members reset-factor kim@example.com"],
+  async run(input, world) {
+    const { email, factors } = await withStore(input, world, (store) =>
+      store.write("dashboard", async (tx) => {
+        const member = await requireMember(tx, input.first());
+        const factors = await resetFactors(tx, member.id);
+        const row = { ...auditRow(world, member.email), before: { factors } };
+        await writeAudit(tx, { ...row, action: "owner.factors_reset" });
+        return { email: member.email, factors };
+      }),
+    );
+    world.tell(
+      factors === 0
+        ? `${email} had no second factor. The sessions of ${email} have ended.`
+        : `${email} signs in with only the password now. The sessions of ${email} have ended.`,
+    );
+  },
+};
+
+export const membersRequireFactor: Command = {
+  words: ["members", "require-factor"],
+  summary: "show or set whether members need a second factor",
+  details:
+    "After on, a member without a second factor can only add one after the sign-in. If the server was started with --second-factor, that option decides.",
+  arguments: [{ name: "on|off", help: "on or off; without it, the command shows the rule", optional: true }],
+  options: [JSON_OUTPUT, ...DATA],
+  examples: ["relay members require-factor", "relay members require-factor on"],
+  async run(input, world) {
+    const [text] = input.positionals;
+    if (text !== undefined && text !== "on" && text !== "off")
+      throw new UsageError(`${JSON.stringify(text)} is not a rule: write on or off.`);
+    const required = await withStore(input, world, (store) =>
+      text === undefined
+        ? store.read(isFactorRequired)
+        : store.write("dashboard", async (tx) => {
+            const required = text === "on";
+            const before = await setFactorRequired(tx, required);
+            const { environmentId, nowMs, by } = auditRow(world, "");
+            const row = { environmentId, nowMs, by, target: "server" };
+            const change = { before: { required: before }, after: { required } };
+            if (before !== required)
+              await writeAudit(tx, { ...row, action: "server.factor_rule_changed", ...change });
+            return required;
+          }),
+    );
+    world.say(
+      input.on("json")
+        ? writeJson({ required }, 2)
+        : required
+          ? "Each member needs a second factor."
+          : "A second factor is optional.",
+    );
   },
 };
