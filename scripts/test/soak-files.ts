@@ -85,6 +85,7 @@ const GROUPS: readonly (readonly [why: string, files: readonly string[]])[] = [
       "test/attack/proxy-variable.test.ts",
       "test/attack/refused-flood.test.ts",
       "test/attack/signin-lockout.test.ts",
+      "test/crash/alert-channel-crash.test.ts",
       "test/crash/bulk-replay-crash.test.ts",
       "test/crash/login-crash.test.ts",
       "test/crash/mail-crash.test.ts",

@@ -2,6 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { listChannels } from "../../src/platform/channel/channel.ts";
 import { recordResult } from "../../src/platform/channel/channel-delivery.ts";
+import { findBarriers } from "../kit/axe.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { shoot } from "../kit/browser-shots.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
@@ -30,6 +31,7 @@ test("a channel is added with the fields of its service, and a wrong address is 
   await dialog.getByLabel("Dead events").check();
   await dialog.getByLabel("Silent").check();
   await shoot(page, "channel-dialog-kinds");
+  expect(await findBarriers(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Add channel" }).click();
   await card("Ops").getByText("Dead events · Silent").waitFor();
   await card("Ops").getByText("Nothing sent yet").waitFor();
@@ -82,6 +84,7 @@ test("a channel that fails is on Home with a link to it", async () => {
   await page.getByRole("link", { name: "Open the channels" }).click();
   await card("On call").getByText("Fails").waitFor();
   await shoot(page, "channels");
+  expect(await findBarriers(page)).toEqual([]);
 });
 
 test("a channel is removed after a question, with its problem", async () => {

@@ -83,7 +83,7 @@ test("switches select the alerts, and whether they are mailed", async () => {
   const { settings } = (await running.api("GET", "/settings", undefined, "local")).body;
   expect([settings.alerts.relay_silent, settings.alerts.mail, settings.alerts.relay_failed]).toEqual([false, false, true]);
   await page.setViewportSize({ width: 360, height: 800 });
-  for (const name of ["", "alerts", "problems", "switches"]) {
+  for (const name of ["", "alerts", "problems", "channels", "switches"]) {
     await page.goto(at(`alerts?tab=${name}`));
     await page.locator("main :is(.table, .empty, .card)").first().waitFor();
     const width = await page.evaluate(() => document.documentElement.scrollWidth);

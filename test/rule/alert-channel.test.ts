@@ -8,7 +8,7 @@ import { listOpenProblemsOfTarget, raiseProblem, resolveAlertsOf } from "../../s
 import { type Channel, changeChannel, createChannel, listChannels, removeChannel } from "../../src/platform/channel/channel.ts";
 import { CHANNEL_KINDS } from "../../src/platform/channel/channel-kind.ts";
 import { Sealer } from "../../src/platform/secret/seal.ts";
-import { StoreUnavailable } from "../../src/store/port.ts";
+import { type FencedStore, StoreUnavailable } from "../../src/store/port.ts";
 import { FakeCaller, type Reply } from "../kit/fake-caller.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 
@@ -38,9 +38,9 @@ beforeEach(async () => {
   sending.start();
 });
 
-function makeSending(): AlertChannels {
+function makeSending(store: FencedStore = fresh.store): AlertChannels {
   return new AlertChannels({
-    store: fresh.store,
+    store,
     clock: fresh.clock,
     log: createLog({ clock: fresh.clock, format: "json", sink: (line) => logged.push(line) }),
     sealer,
@@ -324,6 +324,34 @@ describe("a process that dies", () => {
     await pass(3);
     expect(sent()).toEqual([["open orders 1"], ["resolved orders 1", "open invoices 1"]]);
   });
+});
+
+test("a node that loses its lease during a call records nothing, and the next node sends that message once more", async () => {
+  await add("webhook");
+  await sending.stop();
+  let isLost = false;
+  const former = makeSending(
+    fresh.store.withFence(async () => {
+      if (isLost) throw new StoreUnavailable("another node has the lease");
+    }),
+  );
+  former.start();
+  caller.reply = () => "hang";
+  await raise();
+  await pass(2);
+  expect(caller.hanging()).toBe(1);
+  isLost = true;
+  caller.reply = () => answer(200);
+  const stopped = former.stop();
+  sending = makeSending();
+  sending.start();
+  caller.letGo();
+  await pass(3);
+  await stopped;
+  await resolve();
+  await pass(3);
+  expect(sent()).toEqual([["open orders 1"], ["open orders 1"], ["resolved orders 1"]]);
+  expect(logged).toEqual([]);
 });
 
 test("an alert that is resolved while its message is on the way gets its own resolved message", async () => {

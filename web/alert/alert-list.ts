@@ -38,7 +38,7 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
     <${Choice} name="open" label="State" none="Open and resolved" query=${query} options=${[["true", "Open"]]} /></div>`;
   if (items === undefined) return html`${filter}<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
   if (items.length === 0)
-    return html`${filter}<${EmptyState} icon="check" title=${open === null ? "No alerts yet" : "No open alerts"}><p>Relay raises an alert when events are dead, when requests are rejected repeatedly, and when a relay goes silent. Alerts appear here and are mailed to the owners if mail is set up.</p><//>`;
+    return html`${filter}<${EmptyState} icon="check" title=${open === null ? "No alerts yet" : "No open alerts"}><p>Relay raises an alert when events are dead, when requests are rejected repeatedly, and when a relay goes silent. Alerts appear here, are mailed to the owners if mail is set up, and go to the channels.</p><//>`;
   const columns: Column<AlertView>[] = [
     {
       name: "what",

@@ -52,7 +52,7 @@ export const PERMISSIONS = {
     roles: { developer: "development" },
   },
   edit_settings: {
-    may: "change secrets, settings and the sender domain",
+    may: "change secrets, settings, alert channels and the sender domain",
     keys: true,
     sensitive: "writes",
     roles: { developer: "development" },
