@@ -86,15 +86,19 @@ interface ExpungeRequest {
  * `not_expungeable` if the event is running.
  */
 export async function expungeManually(store: Store, request: ExpungeRequest): Promise<void> {
-  const eventSeq = await store.write("erasure", (tx) => beginExpunging(tx, request));
+  const eventSeq = await store.write("erasure", (tx) => beginExpunging(tx, request), request.environmentId);
   for (let after: number | null = 0; after !== null; ) {
     const from: number = after;
-    after = await store.write("erasure", async (tx) => {
-      const next = await expungeRuns(tx, eventSeq, from);
-      // Notifies at the end, because the file may be vacuumed only after the last run is rewritten.
-      if (next === null) tx.notify("erasure");
-      return next;
-    });
+    after = await store.write(
+      "erasure",
+      async (tx) => {
+        const next = await expungeRuns(tx, eventSeq, from);
+        // Notifies at the end, because the file may be vacuumed only after the last run is rewritten.
+        if (next === null) tx.notify("erasure");
+        return next;
+      },
+      request.environmentId,
+    );
   }
 }
 

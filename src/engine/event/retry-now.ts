@@ -92,21 +92,25 @@ export async function retryRelayNow(
     const from: number = after;
     const span = await store.read((tx) => scan(tx, environmentId, relayId, from));
     if (span.waiting > 0) {
-      const step = store.write("dashboard", async (tx) => {
-        await requireRunning(tx, environmentId, relayId, name);
-        const events = await tx.all<object>(WAITING, {
-          environmentId,
-          relayId,
-          after: from,
-          until: span.until,
-        });
-        return await makeDue(
-          tx,
-          request,
-          relayId,
-          events.map((stored) => RETRIED.read(stored)),
-        );
-      });
+      const step = store.write(
+        "dashboard",
+        async (tx) => {
+          await requireRunning(tx, environmentId, relayId, name);
+          const events = await tx.all<object>(WAITING, {
+            environmentId,
+            relayId,
+            after: from,
+            until: span.until,
+          });
+          return await makeDue(
+            tx,
+            request,
+            relayId,
+            events.map((stored) => RETRIED.read(stored)),
+          );
+        },
+        environmentId,
+      );
       const done = await step.catch((error: unknown) => {
         if (tried > 0 && error instanceof Refusal) return error.message;
         throw error;

@@ -116,19 +116,23 @@ export async function importEvents(
     const judged: Judged[] = [];
     for (const line of step) judged.push(await judge(takers, line, change.nowMs, way));
     await yieldToEventLoop();
-    const done = await store.write(origin, async (tx) => {
-      // The transaction may run twice, so it changes only a copy.
-      const after = planned.fork();
-      const told = await enter(tx, judged, {
-        planned: dryRun ? after : null,
-        file,
-        part,
-        change,
-        takers,
-        way,
-      });
-      return { told, after };
-    });
+    const done = await store.write(
+      origin,
+      async (tx) => {
+        // The transaction may run twice, so it changes only a copy.
+        const after = planned.fork();
+        const told = await enter(tx, judged, {
+          planned: dryRun ? after : null,
+          file,
+          part,
+          change,
+          takers,
+          way,
+        });
+        return { told, after };
+      },
+      change.environmentId,
+    );
     planned = done.after;
     lines.push(...done.told);
     nextLine = (step.at(-1)?.line ?? nextLine) + 1;

@@ -124,8 +124,10 @@ export async function playStep(
     if (isNew.includes(true)) {
       const after = { kit: kit.sender, life: life.name, run, step };
       const target = relayTarget(source.name);
-      await deps.store.write(deps.origin, (tx) =>
-        writeAudit(tx, { ...change, action: "event.test_sent", target, after }),
+      await deps.store.write(
+        deps.origin,
+        (tx) => writeAudit(tx, { ...change, action: "event.test_sent", target, after }),
+        change.environmentId,
       );
     }
   }
@@ -239,11 +241,15 @@ async function fileToken(
   change: Change,
 ): Promise<void> {
   const { environmentId, by: createdBy, nowMs } = change;
-  await store.write(origin, async (tx) => {
-    const { person } = await invitePerson(tx, { environmentId, createdBy, nowMs, invitesPerDay, email });
-    const fingerprint = (text: string) => sealer.fingerprint(text);
-    await fileTokenManually(tx, change, { personId: person.id, token, fingerprint });
-  });
+  await store.write(
+    origin,
+    async (tx) => {
+      const { person } = await invitePerson(tx, { environmentId, createdBy, nowMs, invitesPerDay, email });
+      const fingerprint = (text: string) => sealer.fingerprint(text);
+      await fileTokenManually(tx, change, { personId: person.id, token, fingerprint });
+    },
+    environmentId,
+  );
 }
 
 type Signed = ReturnType<typeof signAsSender> & {};

@@ -81,11 +81,19 @@ export async function sendTestEvent(
     );
   const { trigger } = relay.definition;
   if (trigger.kind === "schedule") {
-    const eventId = await deps.store.write(deps.origin, (tx) => writeTestTick(tx, relay, change));
+    const eventId = await deps.store.write(
+      deps.origin,
+      (tx) => writeTestTick(tx, relay, change),
+      change.environmentId,
+    );
     return { outcome: "new", eventId, message: null };
   }
   if (trigger.kind === "data_change")
-    return await deps.store.write(deps.origin, (tx) => sendTestRecord(tx, relay, trigger, input, change));
+    return await deps.store.write(
+      deps.origin,
+      (tx) => sendTestRecord(tx, relay, trigger, input, change),
+      change.environmentId,
+    );
   const line = await signLine(deps, relay as ReceiverRelay, trigger, input, change.nowMs);
   const batch = { bytes: line, firstLine: 1, file: null, dryRun: false, version: null, followers: null };
   const { lines } = await importEvents({ ...deps, snapshot }, name, batch, change, "test");

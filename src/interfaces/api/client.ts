@@ -247,7 +247,7 @@ export const clientRoutes = [
       const { deps, params, source } = call;
       const place = at(call);
       await deps.clientWrites.count(source, place, "deleted");
-      await deps.store.write("app", (tx) => deletePersonRecord(tx, place, params.id));
+      await deps.store.write("app", (tx) => deletePersonRecord(tx, place, params.id), place.environmentId);
     },
   }),
 ];

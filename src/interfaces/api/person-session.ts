@@ -39,7 +39,7 @@ export const personSessionRoutes = [
       const { session, person } = found;
       // A session expires some time after its last use, and this request is a use.
       const expiresAt = isPersonSessionExtensionDue(session, nowMs)
-        ? await deps.store.write("app", (tx) => extendPersonSession(tx, session, nowMs))
+        ? await deps.store.write("app", (tx) => extendPersonSession(tx, session, nowMs), environmentId)
         : session.expiresAt;
       return { person, expiresAt: toIso(expiresAt) };
     },

@@ -268,13 +268,17 @@ export const personRoutes = [
     }),
     answer: Type.Object({ plan: personMerge, merged: Type.Boolean() }),
     handle: ({ deps, change, params, body }) =>
-      deps.store.write("move", async (tx) => {
-        const merge = () => mergePeopleManually(tx, change, params.id, body.into);
-        if (body.plan === true) return { plan: (await dryRunWithin(tx, merge)).plan, merged: false };
-        const done = await merge();
-        if (done.merged) await endPersonSessions(tx, done.plan.from);
-        return done;
-      }),
+      deps.store.write(
+        "move",
+        async (tx) => {
+          const merge = () => mergePeopleManually(tx, change, params.id, body.into);
+          if (body.plan === true) return { plan: (await dryRunWithin(tx, merge)).plan, merged: false };
+          const done = await merge();
+          if (done.merged) await endPersonSessions(tx, done.plan.from);
+          return done;
+        },
+        change.environmentId,
+      ),
   }),
   environmentRoute({
     method: "POST",
@@ -321,19 +325,25 @@ export const personRoutes = [
     answer: null,
     async handle({ deps, environment, by, audit, params, nowMs }) {
       const erasure = { environmentId: environment.id, personId: params.id, by, nowMs };
-      await deps.store.write("erasure", async (tx) => {
-        const { status, namesake } = await erasePerson(tx, erasure, deps.sealer);
-        await audit(tx, {
-          action: "person.erased",
-          target: `person:${params.id}`,
-          before: { status },
-          after: { status: "erased", ...(namesake === null ? {} : { addressStaysWith: namesake }) },
-        });
-      });
+      await deps.store.write(
+        "erasure",
+        async (tx) => {
+          const { status, namesake } = await erasePerson(tx, erasure, deps.sealer);
+          await audit(tx, {
+            action: "person.erased",
+            target: `person:${params.id}`,
+            before: { status },
+            after: { status: "erased", ...(namesake === null ? {} : { addressStaysWith: namesake }) },
+          });
+        },
+        environment.id,
+      );
       let cursor: EraseCursor | null = { recordSeq: 0 };
       for (let step = 0; cursor !== null && step < STEPS_IN_A_REQUEST; step++) {
         const from: EraseCursor = cursor;
-        cursor = (await deps.store.write("erasure", (tx) => eraseRows(tx, erasure, from)))?.cursor ?? null;
+        cursor =
+          (await deps.store.write("erasure", (tx) => eraseRows(tx, erasure, from), environment.id))?.cursor ??
+          null;
       }
     },
   }),

@@ -325,13 +325,17 @@ export const sellingRoutes = [
     }),
     answer: Type.Object({ plan: purchaseMove, receipt: purchaseView, moved: Type.Boolean() }),
     handle: ({ deps, change, params, body }) =>
-      deps.store.write("move", async (tx) => {
-        const move = () => movePurchaseManually(tx, change, params.id, body.person);
-        if (body.plan !== true) return await move();
-        const { plan } = await dryRunWithin(tx, move);
-        const receipt = await requirePurchaseView(tx, change.environmentId, params.id);
-        return { plan, receipt, moved: false };
-      }),
+      deps.store.write(
+        "move",
+        async (tx) => {
+          const move = () => movePurchaseManually(tx, change, params.id, body.person);
+          if (body.plan !== true) return await move();
+          const { plan } = await dryRunWithin(tx, move);
+          const receipt = await requirePurchaseView(tx, change.environmentId, params.id);
+          return { plan, receipt, moved: false };
+        },
+        change.environmentId,
+      ),
   }),
   listRoute({
     path: "/subscriptions",

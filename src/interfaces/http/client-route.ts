@@ -209,7 +209,7 @@ async function requirePerson(
     throw new Refusal("signed_out", "The request has no signed-in person: sign in with an emailed code.");
   }
   if (isPersonSessionExtensionDue(session, nowMs)) {
-    await deps.store.write("app", (tx) => extendPersonSession(tx, session, nowMs));
+    await deps.store.write("app", (tx) => extendPersonSession(tx, session, nowMs), environmentId);
   }
   return { session, personId: session.personId };
 }

@@ -37,7 +37,7 @@ export async function recordUndeliverableAlerts(
   // This runs every minute, so an unchanged message is not written again.
   const key = { environmentId, code: UNMAILED_ALERTS, target: TARGET };
   if (await store.read((tx) => hasProblem(tx, key, message))) return;
-  await store.write("app", (tx) => raise(tx, environmentId, message, nowMs));
+  await store.write("app", (tx) => raise(tx, environmentId, message, nowMs), environmentId);
 }
 
 /** Raises or clears the problem after the mails of alerts that wait since `sinceMs`, one to each owner. */

@@ -18,9 +18,13 @@ export async function recordUndeliveredCodes(
   const message = `Sign-in codes cannot be mailed, so new people cannot sign in: ${why}`;
   const report = { environmentId, code: UNMAILED_CODES, target: TARGET, message, nowMs } as const;
   if (await store.read((tx) => hasProblem(tx, report, message))) return;
-  await store.write("app", async (tx) => {
-    if (await raiseProblem(tx, report)) await raiseAlert(tx, report);
-  });
+  await store.write(
+    "app",
+    async (tx) => {
+      if (await raiseProblem(tx, report)) await raiseAlert(tx, report);
+    },
+    environmentId,
+  );
 }
 
 /** Clears the problem after a code, or another mail of kind account, was sent. */

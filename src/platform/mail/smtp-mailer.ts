@@ -71,7 +71,8 @@ export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
       to,
       message,
       withinMs,
-      markTextLeft: () => store.write("app", (tx) => markTextLeft(tx, emailId, clock.now())),
+      markTextLeft: () =>
+        store.write("app", (tx) => markTextLeft(tx, emailId, clock.now()), mail.environmentId),
     });
     running.add(delivery);
     const end = await delivery.run();

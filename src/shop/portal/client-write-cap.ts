@@ -117,8 +117,10 @@ export class ClientWrites {
   async #notifyOnce(environmentId: number, target: string, message: string, what = target): Promise<void> {
     if (this.#notices.take(`${environmentId} ${what}`) !== null) return;
     const { store, clock } = this.#deps;
-    await store.write("app", (tx) =>
-      raiseAlert(tx, { environmentId, code: "writes_capped", target, message, nowMs: clock.now() }),
+    await store.write(
+      "app",
+      (tx) => raiseAlert(tx, { environmentId, code: "writes_capped", target, message, nowMs: clock.now() }),
+      environmentId,
     );
   }
 }

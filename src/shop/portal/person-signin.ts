@@ -101,7 +101,7 @@ export class PersonSignin {
     const asker = await store.read((tx) => this.#findAsker(tx, holder));
     const { environment, person, isKnown } = asker;
     if (!isKnown && this.#cap.isUsedUp(holder) && this.#isNoticeDue(environment, "codesPerHour")) {
-      await store.write("app", (tx) => this.#notifyOwner(tx, environment, "codesPerHour"));
+      await store.write("app", (tx) => this.#notifyOwner(tx, environment, "codesPerHour"), environment.id);
     }
     const isStranger = person === null;
     const admission = await this.#cap.countCode(context.source, holder, { isKnown, isStranger });
@@ -115,10 +115,14 @@ export class PersonSignin {
       await recordUndeliveredCodes(store, environment.id, { why, nowMs: clock.now() });
       throw rejectCodeMail(sender.why, sender.todo);
     }
-    const stored = await store.write("app", async (tx) => {
-      if (isNoticeDue) await this.#notifyOwner(tx, environment, usedUp);
-      return await this.#storeCode(tx, context.appId, holder, isCrowded || isClosed ? null : sender);
-    });
+    const stored = await store.write(
+      "app",
+      async (tx) => {
+        if (isNoticeDue) await this.#notifyOwner(tx, environment, usedUp);
+        return await this.#storeCode(tx, context.appId, holder, isCrowded || isClosed ? null : sender);
+      },
+      environment.id,
+    );
     const failed =
       stored.mail === null ? await simulateSend(store, clock, environment.id) : await this.#send(stored.mail);
     if (failed) throw rejectCodeMail("the mail server rejected it", "request another one in a moment");
@@ -133,7 +137,11 @@ export class PersonSignin {
     const email = requireAddress(given.email);
     await this.#cap.countTry(context.source);
     const code = given.code.replaceAll(/\s/g, "");
-    const done = await this.#deps.store.write("app", (tx) => this.#redeem(tx, context, email, code));
+    const done = await this.#deps.store.write(
+      "app",
+      (tx) => this.#redeem(tx, context, email, code),
+      context.environmentId,
+    );
     if (done instanceof Refusal) throw done;
     return done;
   }
@@ -211,11 +219,15 @@ export class PersonSignin {
   async #send(mail: OutgoingMail): Promise<boolean> {
     const { store, mailer, clock } = this.#deps;
     const sent = await mailer.send(mail, { withinMs: CODE_MAIL_WITHIN_MS });
-    await store.write("app", async (tx) => {
-      await finishEmail(tx, mail.emailId, toEmailEnd(sent), clock.now());
-      if (sent.kind === "sent" || sent.kind === "mailbox")
-        await clearUndeliveredCodes(tx, mail.environmentId, clock.now());
-    });
+    await store.write(
+      "app",
+      async (tx) => {
+        await finishEmail(tx, mail.emailId, toEmailEnd(sent), clock.now());
+        if (sent.kind === "sent" || sent.kind === "mailbox")
+          await clearUndeliveredCodes(tx, mail.environmentId, clock.now());
+      },
+      mail.environmentId,
+    );
     if (sent.kind !== "failed") return false;
     const at = { environmentId: mail.environmentId, nowMs: clock.now() };
     if (await store.read((tx) => blocksAllCodes(tx, at, sent.reason)))

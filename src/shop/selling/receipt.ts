@@ -57,7 +57,7 @@ export async function recordReceipt(
   change: Change,
   input: ReceiptInput,
 ): Promise<{ receipt: PurchaseView; created: boolean }> {
-  const written = await store.write("receipt", (tx) => writeReceipt(tx, change, input));
+  const written = await store.write("receipt", (tx) => writeReceipt(tx, change, input), change.environmentId);
   if ("refused" in written) throw written.refused;
   return written;
 }
