@@ -52,6 +52,7 @@ import { Notifier } from "./platform/audit/notifier.ts";
 import type { Mailer } from "./platform/mail/mailer.ts";
 import { resolveTxt, type TxtResolver } from "./platform/mail/sender-domain.ts";
 import { createMailer } from "./platform/mail/smtp-mailer.ts";
+import { OidcClient } from "./platform/oidc/oidc-client.ts";
 import { ownHostOf } from "./platform/outbound/call-target.ts";
 import { createCaller, type OutboundCaller } from "./platform/outbound/caller.ts";
 import type { Sealer } from "./platform/secret/seal.ts";
@@ -328,6 +329,7 @@ async function startOnce(
     approvals: new ApprovalTracker(clock, places),
     loginCap: new LoginCap(clock, places),
     syncCap: new SyncCap(limits.syncChangesPerMinute),
+    oidc: new OidcClient({ clock, allowPrivate, baseUrl }),
     bodies: new BodyRoom(clock),
     clientWrites: new ClientWrites({ store, clock, limits, places }),
     personSignin: new PersonSignin({ store, clock, sealer, mailer, local, limits, places }),

@@ -119,6 +119,10 @@ export const MAX_PASSWORDS_PER_ADDRESS = 30;
 export const MAX_PASSWORDS_PER_NETWORK = 60;
 export const MAX_LINK_TRIES_PER_ADDRESS = 10;
 export const MAX_LINK_TRIES_PER_NETWORK = 30;
+/** The life of a sign-in at the OpenID provider, and the most that begin from one address and one network within it. */
+export const OIDC_SIGNIN_LIFE_MS = 10 * MINUTE_MS;
+export const MAX_OIDC_SIGNINS_PER_ADDRESS = 60;
+export const MAX_OIDC_SIGNINS_PER_NETWORK = 180;
 /** The most passwords of unknown devices that wait to be hashed. The same number may wait from known devices, sessions and one-time links. */
 export const MAX_WAITING_PASSWORDS = 16;
 /** The time after an authentication in which a session may do what is sensitive. */

@@ -213,6 +213,7 @@ describe("a start with a database that contains nothing", () => {
         baseUrl: null,
         backupEveryMs: null,
         quick: false,
+        allowPrivate: [],
         readMetrics: async () => null,
         builtAt: null,
         clock: systemClock,

@@ -323,6 +323,8 @@ describe("a session", () => {
       mode: "server",
       address: null,
       cookies: true,
+      signin: { passwords: true, provider: null },
+      ofProvider: false,
       version: null,
       apps: [],
       may: [],

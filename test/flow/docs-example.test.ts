@@ -319,6 +319,9 @@ describe("server commands with their folders below a temporary folder", () => {
       "relay people link ada@example.com --customers stripe cus_123\nrelay people unlink ada@example.com --customers stripe cus_123",
       // test/flow/alert-channel-command.test.ts runs these.
       "relay alerts add-channel slack --name Ops < webhook-url.txt\nrelay alerts test-channel Ops",
+      // test/rule/cli-account.test.ts runs these.
+      "relay oidc provider https://id.example.com --client-id relay-dashboard --role relay-admins=owner --role support=support:shop/production --data-dir /var/lib/relay",
+      "relay oidc passwords on --data-dir /var/lib/relay",
       // test/flow/capture-command.test.ts runs these two.
       "relay capture",
       "relay guess order.txt",

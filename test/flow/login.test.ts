@@ -297,7 +297,7 @@ describe("the key of a login", () => {
     const { createSession } = await import("../../src/platform/account/session.ts");
     const other = await api.store.write("app", async (tx) => {
       const owner = await createOwner(tx, { email: "bob@example.com", passwordHash: null, nowMs: START_MS });
-      return { id: owner.id, ...(await createSession(tx, owner.id, api.clock.now())) };
+      return { ...(await createSession(tx, owner.id, api.clock.now())), id: owner.id };
     });
     const theirs = await begin();
     const headers = { cookie: `relay_session=${other.token}`, origin: api.base };

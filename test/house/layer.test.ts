@@ -8,7 +8,7 @@ import { PROJECT_ROOT, readSources, type SourceFile } from "./source-tree.ts";
 const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   base: [["release"], ["base"]],
   store: [["store"]],
-  platform: [["template", "outbound", "secret"], ["account"], ["audit"], ["mail", "channel"]],
+  platform: [["template", "outbound", "secret"], ["account"], ["audit"], ["mail", "channel", "oidc"]],
   shop: [
     ["people", "records"],
     ["selling", "portal"],

@@ -74,6 +74,7 @@ const FLOWS: readonly string[] = [
   "hidden-payload",
   "second-person",
   "hidden-quote",
+  "oidc",
 ];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */

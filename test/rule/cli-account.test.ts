@@ -3,11 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemClock } from "../../src/base/clock.ts";
 import { requireMode } from "../../src/boot/open-data.ts";
 import { createApp } from "../../src/platform/account/app.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
+import { type OidcDouble, startOidcProvider } from "../kit/oidc-provider.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "relay-cli-"));
@@ -67,6 +69,76 @@ describe("members", () => {
     const result = await command(line);
     expect(result.code).not.toBe(0);
     expect(result.told).toContain(told);
+  });
+});
+
+describe("the OpenID provider", () => {
+  const data = ["--data-dir", join(cwd, "provider")];
+  const SECRET = "s3cr3t-0f-the-c1ient";
+  const command = (line: string, env: Record<string, string> = {}) => runCommand([...line.split(" "), ...data], { cwd, env, clock: systemClock });
+  let provider: OidcDouble;
+  beforeAll(async () => {
+    provider = await startOidcProvider({ redirectUrl: "http://127.0.0.1:1/signin/oidc", after: "http://127.0.0.1:1/" });
+    await command("apps create Shop");
+    await command("admin create --email ann@example.com");
+  });
+  afterAll(() => provider[Symbol.asyncDispose]());
+  const shown = async () => JSON.parse((await command("oidc provider --json")).said).provider;
+
+  test("is set, kept, tested and removed", async () => {
+    expect((await command("oidc provider")).told).toContain("No OpenID provider is set");
+    const set = `oidc provider ${provider.issuer} --client-id relay-dashboard --role relay-admins=owner --role support=support:shop/production`;
+    const result = await command(set, { RELAY_OIDC_CLIENT_SECRET: SECRET });
+    expect([result.code, result.told]).toEqual([0, ""]);
+    expect(result.said).toContain("groups from the claim groups: relay-admins=owner, support=support:shop/production");
+    expect(result.said).not.toContain(SECRET);
+    await command("oidc provider --name Example --domain example.com --trust-email");
+    expect(await shown()).toMatchObject({
+      name: "Example",
+      issuer: provider.issuer,
+      clientId: "relay-dashboard",
+      hasSecret: true,
+      domains: ["example.com"],
+      trustsEmail: true,
+      passwords: true,
+      roles: [
+        { group: "relay-admins", app: "*", environment: "*", role: "owner", payloads: true },
+        { group: "support", app: "shop", environment: "production", role: "support", payloads: false },
+      ],
+    });
+    expect((await command("oidc provider --test --allow-private 127.0.0.1")).told).toContain("The provider answers. A sign-out of Relay also ends");
+    const doctor = await command("doctor --quick --json");
+    expect(doctor.said).toContain("127.0.0.1 is a loopback address");
+    expect((await command("oidc passwords on")).told).toContain("Members can sign in with their passwords.");
+    expect((await command("oidc provider --remove")).told).toContain("Example is removed.");
+    expect(await shown()).toBeNull();
+    expect((await command("oidc passwords on")).code).toBe(0);
+    const audit = (await command("admin audit --json")).said;
+    for (const action of ["oidc.provider_set", "oidc.provider_removed"]) expect(audit).toContain(action);
+    expect(audit).not.toContain(SECRET);
+  });
+
+  const REFUSED: readonly [line: string, told: string][] = [
+    ["oidc provider --client-id relay", "No provider is set"],
+    ["oidc provider https://id.example.com", "--client-id is missing"],
+    ["oidc provider http://id.example.com --client-id relay", "is not the issuer URL"],
+    ["oidc provider https://id.example.com --client-id relay --role owner", "names no group"],
+    ["oidc provider https://id.example.com --client-id relay --role a=boss", "no known role"],
+    ["oidc provider --remove --test", "--remove changes nothing else"],
+    ["oidc provider --test", "No OpenID provider is set"],
+    ["oidc passwords off", "This server has no OpenID provider"],
+    ["oidc passwords maybe", "maybe is no state"],
+  ];
+  test.each(REFUSED)("%s is refused", async (line, told) => {
+    const result = await command(line);
+    expect(result.code).not.toBe(0);
+    expect(result.told).toContain(told);
+  });
+
+  test("takes no password off before an owner has signed in there", async () => {
+    await command(`oidc provider ${provider.issuer} --client-id relay-dashboard --role relay-admins=owner`);
+    const off = await command("oidc passwords off");
+    expect([off.code === 0, off.told]).toEqual([false, expect.stringContaining("No owner of everything has signed in")]);
   });
 });
 

@@ -42,6 +42,7 @@ function patient(dataDir: string, database: DatabaseUrl | null) {
     baseUrl: "https://relay.example.com",
     backupEveryMs: null,
     quick: false,
+    allowPrivate: [],
     readMetrics: async () => null,
     builtAt: null,
     clock,

@@ -142,6 +142,7 @@ export async function useEverything(old: OldDatabase): Promise<void> {
     baseUrl: config.baseUrl,
     backupEveryMs: null,
     quick: false,
+    allowPrivate: [],
     readMetrics: async () => null,
     builtAt: null,
     clock,

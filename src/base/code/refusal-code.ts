@@ -201,6 +201,28 @@ export const REFUSALS = {
     why: "An attacker may be guessing passwords. Relay limits them by address and checks an owner's known device first.",
     todo: "Sign in again in a few seconds.",
   },
+  password_signin_off: {
+    status: 403,
+    what: "Members sign in to this server only at its OpenID provider.",
+    todo: "Sign in at the provider. If it is not available, run `relay oidc passwords on` on the server, then sign in with your password.",
+  },
+  oidc_not_set: {
+    status: 409,
+    what: "This server has no OpenID provider.",
+    todo: "Sign in with a password. To use a provider, set one under Settings › Members or with `relay oidc provider`.",
+  },
+  oidc_failed: {
+    status: 401,
+    what: "The sign-in at the OpenID provider did not succeed, and Relay changed nothing.",
+    why: "The provider refused it, cannot be reached, or sent a response that does not belong to this sign-in.",
+    todo: "Sign in again. If that fails too, test the provider under Settings › Members or with `relay oidc provider --test`.",
+  },
+  oidc_refused: {
+    status: 403,
+    what: "The provider knows the person, but the person may not sign in to this server.",
+    why: "Their groups give no role, their email address is not verified, or its domain is not allowed.",
+    todo: "Ask an owner of the server for a role. Owners give roles to groups and domains under Settings › Members.",
+  },
   in_use: {
     status: 409,
     what: "Relay cannot delete it, because something else still uses it.",

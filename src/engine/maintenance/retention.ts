@@ -19,6 +19,7 @@ import { deleteOldOwnerNetworks } from "../../platform/account/owner-network.ts"
 import { deletePendingSignins } from "../../platform/account/pending-signin.ts";
 import { deleteEndedSessions } from "../../platform/account/session.ts";
 import { deleteUnconfirmedTotp } from "../../platform/account/totp.ts";
+import { deleteEndedSignins } from "../../platform/oidc/signin-state.ts";
 import { deletePreviousSecrets } from "../../rules/relay/secret-rotation.ts";
 import { deleteSpentRevocations } from "../../shop/people/access-order.ts";
 import { deleteSpentErasures } from "../../shop/people/person-erase.ts";
@@ -82,6 +83,7 @@ export const RETENTION: Readonly<Record<string, Step>> = {
     ),
   ),
   sessions: single(deleteEndedSessions),
+  oidcSignins: single(deleteEndedSignins),
   "owners' networks": single(deleteOldOwnerNetworks),
   logins: single(deleteEndedLogins),
   "pending sign-ins": single(deletePendingSignins),

@@ -62,7 +62,8 @@ export async function requireStill(tx: Reader, owner: Owner): Promise<void> {
   );
 }
 
-function requireServer({ config }: HttpDeps): void {
+/** Refuses local development, which has one owner. */
+export function requireServer({ config }: HttpDeps): void {
   if (config.mode === "server") return;
   throw new Refusal(
     "forbidden",
@@ -179,7 +180,14 @@ export const accountRoutes = [
           { owner, nowMs },
           { action: "owner.created", target: `owner:${made.email}`, after: { memberships: shown } },
         );
-        const fresh = { hasPassword: false, hasFactor: false, sessions: 0, seenAt: null, memberships: shown };
+        const fresh = {
+          hasPassword: false,
+          hasFactor: false,
+          sessions: 0,
+          seenAt: null,
+          memberships: shown,
+          groupMemberships: [],
+        };
         const view = { ...made, createdAt: toIso(nowMs), ...fresh };
         return { owner: view, link: await makeInvite(tx, deps, made.id, nowMs) };
       });

@@ -31,10 +31,13 @@ interface Asking {
 /** Checks what the person sent, outside of a transaction. The returned function confirms it in the transaction, or throws. */
 type Check = (call: Asking, given: string) => Promise<(tx: Writer) => Promise<void>>;
 
-const CHECKS: Readonly<Record<AuthenticationMethod, Check>> = {
+/** The methods that check a field of the body. The OpenID provider has its own routes (oidc.ts). */
+const CHECKS: Readonly<Record<Exclude<AuthenticationMethod, "oidc">, Check>> = {
   password: checkPassword,
   totp: checkTotp,
 };
+
+const CHECKED = Object.keys(CHECKS) as (keyof typeof CHECKS)[];
 
 async function checkPassword(call: Asking, given: string): Promise<(tx: Writer) => Promise<void>> {
   const known = await requirePassword(call, given, "password");
@@ -117,12 +120,12 @@ export const confirmRoutes = [
     answer: Type.Object({ method: oneOf(AUTHENTICATION_METHODS) }),
     async handle(call) {
       const { deps, owner, body, nowMs } = call;
-      const [method, ...others] = AUTHENTICATION_METHODS.filter((name) => body[name] !== undefined);
+      const [method, ...others] = CHECKED.filter((name) => body[name] !== undefined);
       const own = await deps.store.read((tx) => listAuthenticationMethods(tx, owner.id));
       if (method === undefined || others.length > 0 || !own.includes(method))
         throw new Refusal(
           "invalid_input",
-          `The body must have exactly one method of the account: ${own.join(" or ")}.`,
+          `The body must have exactly one method of the account: ${own.filter((name) => name !== "oidc").join(" or ") || "it has none, so confirm at the OpenID provider"}.`,
         );
       const confirm = await CHECKS[method](call, body[method] ?? "");
       await deps.store.write("dashboard", async (tx) => {

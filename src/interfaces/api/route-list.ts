@@ -24,6 +24,7 @@ import { missedRoutes } from "./import-missed.ts";
 import { kitRoutes } from "./kit.ts";
 import { loginRoutes } from "./login.ts";
 import { mailRoutes } from "./mail.ts";
+import { oidcRoutes } from "./oidc.ts";
 import { overviewRoutes } from "./overview.ts";
 import { personRoutes } from "./person.ts";
 import { personSessionRoutes } from "./person-session.ts";
@@ -57,6 +58,7 @@ export const ROUTES: readonly Route[] = [
   ...sessionRoutes,
   ...confirmRoutes,
   ...secondFactorRoutes,
+  ...oidcRoutes,
   ...accountRoutes,
   ...serverRoutes,
   ...loginRoutes,

@@ -23,6 +23,8 @@ import {
 } from "../../platform/account/permission.ts";
 import { createSession, findSession, signOut } from "../../platform/account/session.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
+import { isProviderSession } from "../../platform/oidc/admitted-identity.ts";
+import { findSigninWays } from "../../platform/oidc/provider.ts";
 import type { Reader } from "../../store/port.ts";
 import { lacksFactor, requireRecentAuthentication, seenFrom } from "../http/admission.ts";
 import {
@@ -52,6 +54,13 @@ const sessionView = Type.Object({
   cookies: Type.Boolean({
     description: "whether sign-in works: not on the network without a base URL",
   }),
+  /** The ways in which members sign in. */
+  signin: Type.Object({
+    passwords: Type.Boolean(),
+    provider: orNull(Type.String({ description: "the name of the OpenID provider" })),
+  }),
+  /** True if this session began at the OpenID provider, so that a sign-out can end it there too. */
+  ofProvider: Type.Boolean(),
   version: orNull(Type.String()),
   apps: Type.Array(app),
   may: Type.Array(oneOf(PERMISSION_NAMES), { description: "the permissions on the server" }),
@@ -83,12 +92,27 @@ export const sessionRoutes = [
     answer: sessionView,
     async read(tx, { deps, request, nowMs }) {
       const { mode } = deps.config;
-      const where = { mode, address: dashboardOrigin(deps.config), cookies: servesCookies(deps.config) };
+      const signin = await findSigninWays(tx);
+      const where = {
+        signin,
+        mode,
+        address: dashboardOrigin(deps.config),
+        cookies: servesCookies(deps.config),
+      };
       const token = readSessionCookie(deps, request);
       const session = token === null ? null : await findSession(tx, token, nowMs);
       if (session === null) {
         const setupNeeded = mode === "server" && (await listOwners(tx)).length === 0;
-        return { owner: null, setupNeeded, ...where, version: null, apps: [], may: [], needsFactor: false };
+        return {
+          owner: null,
+          setupNeeded,
+          ...where,
+          ofProvider: false,
+          version: null,
+          apps: [],
+          may: [],
+          needsFactor: false,
+        };
       }
       const owner = { email: session.ownerEmail };
       if (await lacksFactor(tx, deps, { kind: "owner", session }))
@@ -96,6 +120,7 @@ export const sessionRoutes = [
           owner,
           setupNeeded: false,
           ...where,
+          ofProvider: false,
           version: VERSION,
           apps: [],
           may: [],
@@ -104,7 +129,17 @@ export const sessionRoutes = [
       const { memberships } = session;
       const apps = await listOpenApps(tx, memberships);
       const may = [...permissionsIn(memberships, SERVER_PLACE)];
-      return { owner, setupNeeded: false, ...where, version: VERSION, apps, may, needsFactor: false };
+      const ofProvider = await isProviderSession(tx, session.id);
+      return {
+        owner,
+        setupNeeded: false,
+        ...where,
+        ofProvider,
+        version: VERSION,
+        apps,
+        may,
+        needsFactor: false,
+      };
     },
   }),
   ownerRoute({

@@ -22,6 +22,7 @@ import {
   type SigninLinkKind,
 } from "../../platform/account/session.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
+import { requirePasswordSignin } from "../../platform/oidc/provider.ts";
 import { requireSameOrigin } from "../http/cookie.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { openRoute } from "../http/route.ts";
@@ -79,6 +80,7 @@ export const signinRoutes = [
     answer: signinAnswer,
     async handle({ deps, request, source, body, headers, nowMs }) {
       requireSameOrigin(deps.config, request.headers);
+      await deps.store.read(requirePasswordSignin);
       const owner = await checkPassword({ deps, request, source, nowMs }, body);
       return answerSession(
         deps,
@@ -160,6 +162,7 @@ export const signinRoutes = [
     answer: signinAnswer,
     async handle({ deps, request, source, body, headers, nowMs }) {
       requireSameOrigin(deps.config, request.headers);
+      await deps.store.read(requirePasswordSignin);
       await requireLink(deps, source, body.token, "reset", nowMs);
       const passwordHash = await hashPassword(body.password);
       const started = await deps.store.write("dashboard", async (tx) => {

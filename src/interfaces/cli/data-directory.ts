@@ -244,7 +244,12 @@ export function readRunningLimits(dataDir: string): Record<string, number> | nul
 export function readAllowPrivate(input: Input, world: World): readonly string[] {
   const given = input.list(ALLOW_PRIVATE.name);
   if (given.length > 0) return given;
-  const { allowPrivate } = readNote(readDataDir(input, world));
+  return readRunningAllowPrivate(readDataDir(input, world));
+}
+
+/** Returns the private hosts that the running server may call, or the last one on this data directory. */
+export function readRunningAllowPrivate(dataDir: string): readonly string[] {
+  const { allowPrivate } = readNote(dataDir);
   return Array.isArray(allowPrivate) ? allowPrivate.filter((one) => typeof one === "string") : [];
 }
 

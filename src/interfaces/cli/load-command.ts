@@ -43,6 +43,7 @@ const MODULES: Readonly<Record<string, readonly (() => Promise<object>)[]>> = {
   mcp: [() => import("./session/mcp.ts")],
   members: [() => import("./server/members.ts")],
   move: [() => import("./server/move.ts")],
+  oidc: [() => import("./server/oidc.ts")],
   people: [
     () => import("./people/people.ts"),
     () => import("./people/change-address.ts"),

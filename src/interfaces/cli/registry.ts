@@ -82,6 +82,7 @@ import {
   membersResetFactor,
 } from "./server/members.ts";
 import { move } from "./server/move.ts";
+import { oidcPasswords, oidcProvider } from "./server/oidc.ts";
 import { ready } from "./server/ready.ts";
 import { serve } from "./server/serve.ts";
 import { upgrade } from "./server/upgrade.ts";
@@ -235,6 +236,8 @@ export const GROUPS: readonly Group[] = [
           membersRemove,
           membersResetFactor,
           membersRequireFactor,
+          oidcProvider,
+          oidcPasswords,
           mcp,
         ],
       },

@@ -44,7 +44,11 @@ export const ORDER: readonly string[] = [
   "DELETE /api/session/factors/:id",
   "DELETE /api/sessions/:id",
   "DELETE /api/sessions",
+  "DELETE /api/oidc",
+  "POST /api/oidc/test",
+  "PUT /api/oidc/passwords",
   "DELETE /api/session",
+  "POST /api/session/oidc/end",
   "PUT /api/session/password",
 ];
 
@@ -92,6 +96,12 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
     status: 401,
     note: ONCE,
   },
+  "POST /api/session/oidc/start": {
+    body: { returnTo: "/" },
+    headers: ['-H "Origin: $BASE"'],
+    status: 409,
+    note: "Without a provider.",
+  },
   "POST /api/session/confirm": {
     body: { password: "a long password" },
     status: 400,
@@ -110,6 +120,29 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
     note: "She has no factor with this id.",
   },
   "POST /api/session/recovery-codes": { status: 404, note: "She has no second factor." },
+  "POST /api/session/confirm/oidc": { body: { returnTo: "/" }, status: 409, note: "Without a provider." },
+  "POST /api/session/oidc": {
+    body: { response: "?code=abc&state=def" },
+    headers: ['-H "Origin: $BASE"'],
+    status: 401,
+    note: ONCE,
+  },
+  "PUT /api/oidc": {
+    body: {
+      name: "Example ID",
+      issuer: "https://id.example.com",
+      clientId: "relay",
+      clientSecret: "a client secret",
+      domains: ["example.com"],
+      roles: [{ group: "support", app: "shop", environment: "production", role: "support" }],
+    },
+  },
+  "POST /api/oidc/test": { status: 409, note: "The provider was removed before." },
+  "PUT /api/oidc/passwords": {
+    body: { passwords: true },
+    status: 409,
+    note: "The provider was removed before.",
+  },
   "GET /api/session": { headers: ['-H "Cookie: $SESSION"'] },
   "PUT /api/session/password": { body: { current: "a long password", password: "another long password" } },
   "DELETE /api/sessions/:id": { params: { id: "$OTHER_SESSION" } },

@@ -97,6 +97,8 @@ const SERVER_RESOURCES: Readonly<Record<string, string>> = {
   approvals: "sync",
   overview: "watch",
   key: "settings",
+  oidc: "owners",
+  "second-factor": "owners",
   session: "owners",
   sessions: "owners",
   link: "owners",

@@ -31,6 +31,7 @@ import rotateSecret from "../../../docs/rotate-secret.md" with { type: "text" };
 import security from "../../../docs/security.md" with { type: "text" };
 import sellingKits from "../../../docs/selling-kits.md" with { type: "text" };
 import senders from "../../../docs/senders.md" with { type: "text" };
+import singleSignOn from "../../../docs/single-sign-on.md" with { type: "text" };
 import templates from "../../../docs/templates.md" with { type: "text" };
 import trustedProxy from "../../../docs/trusted-proxy.md" with { type: "text" };
 import upgrade from "../../../docs/upgrade.md" with { type: "text" };
@@ -66,6 +67,7 @@ const FILES: Readonly<Record<string, string>> = {
   security,
   "selling-kits": sellingKits,
   senders,
+  "single-sign-on": singleSignOn,
   templates,
   "trusted-proxy": trustedProxy,
   upgrade,

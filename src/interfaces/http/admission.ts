@@ -102,7 +102,9 @@ export async function lacksFactor(tx: Reader, { config }: HttpDeps, caller: Call
   // A key of the environment belongs to no person.
   if (caller.kind === "key" ? ownerId === null : caller.session.twoFactor) return false;
   if (!(config.secondFactor ?? (await isFactorRequired(tx)))) return false;
-  return ownerId === null || !(await hasFactor(tx, ownerId));
+  if (ownerId === null) return true;
+  // A person who signs in at the OpenID provider has no factor here.
+  return !(await hasFactor(tx, ownerId)) && !(await listAuthenticationMethods(tx, ownerId)).includes("oidc");
 }
 
 function refuseFactor(caller: Caller): Refusal {

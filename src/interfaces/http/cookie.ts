@@ -6,7 +6,7 @@
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { type ServiceConfig, servesCookies } from "../../base/config.ts";
-import { KNOWN_DEVICE_LIFE_MS } from "../../base/limit.ts";
+import { KNOWN_DEVICE_LIFE_MS, OIDC_SIGNIN_LIFE_MS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import type { HttpDeps } from "./deps.ts";
 
@@ -44,6 +44,20 @@ export function writeDeviceCookie(deps: HttpDeps, account: string): string {
   const device = randomBytes(DEVICE_BYTES).toString("base64url");
   const mac = Buffer.from(signDevice(deps, account, madeAt, device)).toString("base64url");
   return writeCookie(deps, deviceCookieName(deps), `${madeAt}.${device}.${mac}`, KNOWN_DEVICE_LIFE_MS);
+}
+
+/** Returns the token of the browser that began a sign-in at the OpenID provider, or null. */
+export function readOidcCookie(deps: HttpDeps, request: Request): string | null {
+  return readCookie(request, oidcCookieName(deps));
+}
+
+/** Returns the Set-Cookie value that binds a sign-in at the OpenID provider to this browser. */
+export function writeOidcCookie(deps: HttpDeps, token: string): string {
+  return writeCookie(deps, oidcCookieName(deps), token, OIDC_SIGNIN_LIFE_MS);
+}
+
+function oidcCookieName(deps: HttpDeps): string {
+  return isHttps(deps) ? "__Host-relay_oidc" : "relay_oidc";
 }
 
 function signDevice(deps: HttpDeps, account: string, madeAt: string, device: string): Uint8Array {

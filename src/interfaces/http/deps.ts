@@ -18,6 +18,7 @@ import type { SigninCap } from "../../platform/account/signin-cap.ts";
 import type { LiveChanges } from "../../platform/audit/live-changes.ts";
 import type { Mailer } from "../../platform/mail/mailer.ts";
 import type { TxtResolver } from "../../platform/mail/sender-domain.ts";
+import type { OidcClient } from "../../platform/oidc/oidc-client.ts";
 import type { OutboundCaller } from "../../platform/outbound/caller.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { LiveRelays } from "../../rules/relay/live-relay.ts";
@@ -36,6 +37,8 @@ export interface HttpDeps {
   signinCap: SigninCap;
   /** The cap on logins of the command line. */
   loginCap: LoginCap;
+  /** Sign-in of members at the OpenID provider. */
+  oidc: OidcClient;
   bodies: BodyRoom;
   /** Sign-in of people to their app with an emailed code. */
   personSignin: PersonSignin;

@@ -27,6 +27,7 @@ import { findFailure, listCopies } from "../backup/copy-state.ts";
 import { findCopyTarget } from "../backup/copy-target.ts";
 import { readBackupPlan } from "../backup/stored-schedule.ts";
 import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pass, warn } from "./finding.ts";
+import { checkOidc } from "./oidc-check.ts";
 import { checkServer } from "./server-check.ts";
 import {
   checkAlertChannels,
@@ -65,6 +66,7 @@ const ROW_CHECKS: readonly RowCheck[] = [
   checkAlertMail,
   checkPeople,
   checkCustomers,
+  checkOidc,
 ];
 
 /** Returns every finding, in the order for a person. */

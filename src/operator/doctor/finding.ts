@@ -24,6 +24,8 @@ export interface DoctorTarget {
   masterKey: string | null;
   /** The public origin; null if it is not known. */
   baseUrl: string | null;
+  /** The private hosts that the running server may call. */
+  allowPrivate: readonly string[];
   /** The interval of scheduled backups; null if it is not known, or if backups are off. */
   backupEveryMs: number | null;
   /** True if checks that take long on a large database are skipped. */

@@ -2,7 +2,7 @@
 import type { Reader } from "../../store/port.ts";
 import { hasTotp } from "./totp.ts";
 
-export const AUTHENTICATION_METHODS = ["password", "totp"] as const;
+export const AUTHENTICATION_METHODS = ["password", "totp", "oidc"] as const;
 export type AuthenticationMethod = (typeof AUTHENTICATION_METHODS)[number];
 
 /** Lists the methods that the account has. One of them is enough. */
@@ -10,9 +10,14 @@ export async function listAuthenticationMethods(
   tx: Reader,
   ownerId: string,
 ): Promise<AuthenticationMethod[]> {
-  const sql = "SELECT password_hash AS passwordHash FROM owner WHERE id = ?1";
-  const found = await tx.get<{ passwordHash: string | null }>(sql, ownerId);
-  const methods: AuthenticationMethod[] = found?.passwordHash ? ["password"] : [];
+  // The OpenID provider can be the only way to sign in.
+  const password = `SELECT 1 AS found FROM owner WHERE id = ?1 AND password_hash IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM oidc_provider WHERE passwords = 0)`;
+  const identity = `SELECT 1 AS found FROM oidc_identity JOIN oidc_provider ON oidc_provider.issuer = oidc_identity.issuer
+    WHERE owner_id = ?1`;
+  const methods: AuthenticationMethod[] = [];
+  if ((await tx.get(password, ownerId)) !== null) methods.push("password");
   if (await hasTotp(tx, ownerId)) methods.push("totp");
+  if ((await tx.get(identity, ownerId)) !== null) methods.push("oidc");
   return methods;
 }

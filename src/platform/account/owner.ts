@@ -12,7 +12,7 @@ import { type Reader, UniqueViolation, type Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
 import {
   FULL_OWNER,
-  listAllMemberships,
+  listMembershipsBySource,
   membershipView,
   requireOtherOwner,
   setMemberships,
@@ -204,7 +204,10 @@ export const ownerView = Type.Object({
   sessions: Type.Integer(),
   /** The time when one of the sessions was last used, rounded to ten minutes; null: there is no session. */
   seenAt: timeOrNull,
+  /** The roles that a member gave. */
   memberships: Type.Array(membershipView),
+  /** The roles that the groups of the member at the OpenID provider give, since the last sign-in there. */
+  groupMemberships: Type.Array(membershipView),
 });
 export type OwnerView = Static<typeof ownerView>;
 
@@ -220,13 +223,14 @@ export async function listOwnerViews(tx: Reader, nowMs: number): Promise<OwnerVi
      GROUP BY owner.id ORDER BY owner.created_at, owner.id`,
     nowMs,
   );
-  const all = await listAllMemberships(tx);
+  const { given, groups } = await listMembershipsBySource(tx);
   return rows.map((row) =>
     show(ownerView, {
       ...row,
       hasPassword: row.hasPassword === 1,
       hasFactor: row.hasFactor === 1,
-      memberships: (all.get(row.id) ?? []).map(viewMembership),
+      memberships: (given.get(row.id) ?? []).map(viewMembership),
+      groupMemberships: (groups.get(row.id) ?? []).map(viewMembership),
     }),
   );
 }

@@ -88,12 +88,13 @@ export async function createSession(
   nowMs: number,
   { source, agent }: SessionClient = { source: null, agent: null },
   twoFactor = false,
-): Promise<{ token: string; expiresAt: number }> {
+): Promise<{ id: string; token: string; expiresAt: number }> {
+  const id = newId("ses", nowMs);
   const token = newToken(SESSION_TOKEN_CHARS);
   const expiresAt = nowMs + SESSION_LIFE_MS;
   await SESSION.insert(tx, {
     tokenHash: hashToken(token),
-    id: newId("ses", nowMs),
+    id,
     ownerId,
     createdAt: nowMs,
     expiresAt,
@@ -103,7 +104,7 @@ export async function createSession(
     authenticatedAt: nowMs,
     twoFactor,
   });
-  return { token, expiresAt };
+  return { id, token, expiresAt };
 }
 
 /** Reports whether `recordSessionUse` is due. */
@@ -188,6 +189,12 @@ export function hasRecentAuthentication(
 export async function recordAuthentication(tx: Writer, id: string, nowMs: number): Promise<void> {
   if ((await SESSION.change(tx, { id }, { authenticatedAt: nowMs })) > 0) return;
   throw new Refusal("unauthenticated", "This session ended meanwhile: sign in again.");
+}
+
+/** Returns the id of the person of a live session, or null. */
+export async function findSessionOwner(tx: Reader, id: string, nowMs: number): Promise<string | null> {
+  const where = "WHERE id = $id AND expires_at > $nowMs";
+  return (await SESSION.get(tx, where, { id, nowMs }))?.ownerId ?? null;
 }
 
 /** Ends one session. */

@@ -7,6 +7,8 @@ import type { Clock } from "../../base/clock.ts";
 import {
   MAX_LINK_TRIES_PER_ADDRESS,
   MAX_LINK_TRIES_PER_NETWORK,
+  MAX_OIDC_SIGNINS_PER_ADDRESS,
+  MAX_OIDC_SIGNINS_PER_NETWORK,
   MAX_PASSWORDS_PER_ACCOUNT,
   MAX_PASSWORDS_PER_ADDRESS,
   MAX_PASSWORDS_PER_NETWORK,
@@ -37,6 +39,8 @@ export class SigninCap {
   readonly #places: Limiter;
   readonly #linkAddresses: Limiter;
   readonly #linkNetworks: Limiter;
+  readonly #oidcAddresses: Limiter;
+  readonly #oidcNetworks: Limiter;
 
   constructor(clock: Clock, places: Places | null = null) {
     const limiter = (kind: string, limit: number) =>
@@ -47,6 +51,8 @@ export class SigninCap {
     this.#places = limiter("place", MAX_PASSWORDS_PER_ACCOUNT);
     this.#linkAddresses = limiter("link address", MAX_LINK_TRIES_PER_ADDRESS);
     this.#linkNetworks = limiter("link network", MAX_LINK_TRIES_PER_NETWORK);
+    this.#oidcAddresses = limiter("oidc address", MAX_OIDC_SIGNINS_PER_ADDRESS);
+    this.#oidcNetworks = limiter("oidc network", MAX_OIDC_SIGNINS_PER_NETWORK);
   }
 
   /** Counts an attempt as `count` does, after drawing its places from the limits that nodes share. */
@@ -71,6 +77,13 @@ export class SigninCap {
    */
   async countInvalidLink(address: string): Promise<void> {
     const needs = needSource(address, this.#linkAddresses, this.#linkNetworks);
+    await drawPlaces(needs);
+    this.#take(needs);
+  }
+
+  /** Counts the start of a sign-in at the OpenID provider, by address only. Throws as `count`. */
+  async countOidcSignin(address: string): Promise<void> {
+    const needs = needSource(address, this.#oidcAddresses, this.#oidcNetworks);
     await drawPlaces(needs);
     this.#take(needs);
   }

@@ -130,6 +130,7 @@ const SERVICE_PARTS = [
   "clientWrites",
   "signinCap",
   "loginCap",
+  "oidc",
 ] as const satisfies (keyof HttpDeps)[];
 
 /** Returns the public origin: the option's, the running service's or the default. */

@@ -2,7 +2,7 @@
 import { BUILT_AT } from "../../../base/release/build.ts";
 import { examine } from "../../../operator/doctor/examine.ts";
 import type { Command } from "../command.ts";
-import { JSON_OUTPUT, readNearUrl, readRunningUrl } from "../data-directory.ts";
+import { JSON_OUTPUT, readNearUrl, readRunningAllowPrivate, readRunningUrl } from "../data-directory.ts";
 import {
   BACKUP_EVERY,
   BASE_URL,
@@ -35,6 +35,7 @@ export const doctor: Command = {
       database: readDatabase(input),
       masterKey: world.env.RELAY_MASTER_KEY || null,
       baseUrl: readBaseUrl(input) ?? readRunningUrl(dataDir),
+      allowPrivate: readRunningAllowPrivate(dataDir),
       backupEveryMs: readBackupPeriod(input),
       quick: input.on("quick"),
       builtAt: BUILT_AT,

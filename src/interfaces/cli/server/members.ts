@@ -4,7 +4,7 @@ import { toIso } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
 import { COMMAND_LINE, formatActor } from "../../../platform/account/api-key.ts";
 import {
-  listMemberships,
+  listGivenMemberships,
   readMemberships,
   setMemberships,
   viewMembership,
@@ -47,7 +47,7 @@ const ROLE: Option = {
 };
 const PAYLOADS: Option = { name: "payloads", help: "the member also sees the values of payloads" };
 
-/** Reads `support:shop/production` as a role in a place. */
+/** Reads the roles of --role. */
 function readRoles(input: Input): Membership[] {
   const given = input.list("role");
   if (given.length === 0)
@@ -55,30 +55,42 @@ function readRoles(input: Input): Membership[] {
       `--role is missing: write --role and one of ${ROLE_NAMES.join(", ")}, with :app or :app/environment for a place.`,
     );
   const payloads = input.on("payloads");
-  return readMemberships(
-    given.map((text) => {
-      const read = /^([^:]*)(?::([^:/]*)(?:\/([^:/]+))?)?$/.exec(text);
-      if (read === null)
-        throw new UsageError(
-          `--role ${text} has no known form: write role, role:app or role:app/environment.`,
-        );
-      const [, role = "", app, environment] = read;
-      if (!Object.hasOwn(ROLES, role))
-        throw new UsageError(`--role ${text} has no known role: write one of ${ROLE_NAMES.join(", ")}.`);
-      return {
-        role: role as Role,
-        payloads,
-        ...(app === undefined || app === "" ? {} : { app }),
-        ...(environment === undefined ? {} : { environment }),
-      };
-    }),
-  );
+  return readMemberships(given.map((text) => readRole(text, payloads)));
+}
+
+/** Reads `support:shop/production` as a role in a place. */
+export function readRole(text: string, payloads: boolean): GivenRole {
+  const read = /^([^:]*)(?::([^:/]*)(?:\/([^:/]+))?)?$/.exec(text);
+  if (read === null)
+    throw new UsageError(`--role ${text} has no known form: write role, role:app or role:app/environment.`);
+  const [, role = "", app, environment] = read;
+  if (!Object.hasOwn(ROLES, role))
+    throw new UsageError(`--role ${text} has no known role: write one of ${ROLE_NAMES.join(", ")}.`);
+  return {
+    role: role as Role,
+    payloads,
+    ...(app === undefined || app === "" ? {} : { app }),
+    ...(environment === undefined ? {} : { environment }),
+  };
+}
+
+interface GivenRole {
+  role: Role;
+  payloads: boolean;
+  app?: string;
+  environment?: string;
 }
 
 /** Formats a role as `--role` takes it. */
-function formatRole({ app, environment, role, payloads }: OwnerView["memberships"][number]): string {
+export function formatRole({ app, environment, role, payloads }: OwnerView["memberships"][number]): string {
   const place = environment === EVERY ? app : `${app}/${environment}`;
   return `${role}${app === EVERY && environment === EVERY ? "" : `:${place}`}${payloads && role !== "owner" ? " with payloads" : ""}`;
+}
+
+/** Formats the roles of a member, and those that groups give. */
+function formatRoles({ memberships, groupMemberships }: OwnerView): string {
+  const ofGroups = groupMemberships.map((one) => `${formatRole(one)} by a group`);
+  return [...memberships.map(formatRole), ...ofGroups].join(", ") || "none";
 }
 
 async function requireMember(tx: Writer, email: string) {
@@ -104,7 +116,7 @@ export const membersList: Command = {
     await sayList(input, world, members, {
       columns: [
         { heading: "EMAIL", value: (one) => one.email, raw: true },
-        { heading: "ROLES", value: (one) => one.memberships.map(formatRole).join(", ") || "none" },
+        { heading: "ROLES", value: formatRoles },
         { heading: "LAST SEEN", value: (one) => one.seenAt ?? "" },
         { heading: "PASSWORD", value: (one) => (one.hasPassword ? "set" : "not set yet") },
         { heading: "SECOND FACTOR", value: (one) => (one.hasFactor ? "yes" : "no") },
@@ -162,7 +174,7 @@ export const membersChange: Command = {
     const member = await withStore(input, world, (store) =>
       store.write("dashboard", async (tx) => {
         const found = await requireMember(tx, input.first());
-        const before = { memberships: (await listMemberships(tx, found.id)).map(viewMembership) };
+        const before = { memberships: (await listGivenMemberships(tx, found.id)).map(viewMembership) };
         await setMemberships(tx, found.id, memberships, world.clock.now());
         const after = { memberships: memberships.map(viewMembership) };
         await writeAudit(tx, {
