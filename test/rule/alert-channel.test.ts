@@ -123,6 +123,18 @@ describe("a channel", () => {
     expect(sent()).toEqual([["open orders 1"], ["open orders 1"], ["open orders 1"], ["resolved orders 1"]]);
   });
 
+  test("gets no resolved message of a cause that began again meanwhile, and one when that is over", async () => {
+    await add("webhook");
+    await raise();
+    await pass(61);
+    await resolve();
+    await raise();
+    await pass(3);
+    await resolve();
+    await pass(3);
+    expect(sent()).toEqual([["open orders 1"], ["open orders 1"], ["resolved orders 1"]]);
+  });
+
   test("gets only the alerts that it chose, of its environment, that began after it was added", async () => {
     await raise("before");
     await pass(1);

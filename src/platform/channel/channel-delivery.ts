@@ -12,7 +12,9 @@ import type { ChannelResult } from "./channel-request.ts";
 const GATHER_MS = MINUTE_MS;
 /** Older alerts are not sent, so that a channel that works again does not begin with last week's. */
 const MAX_AGE_MS = DAY_MS;
-const MAX_ROWS = 50;
+/** The most new alerts, and the most resolved ones, of one look. A cause that lasts for weeks has an alert for each hour. */
+const MAX_OPENED = 50;
+const MAX_RESOLVED = 2_000;
 /** The waits after the first failures in succession; then the last one. */
 const RETRY_MS = [1, 2, 5, 15, 30, 60].map((minutes) => minutes * MINUTE_MS);
 /** The longest wait before the next request. */
@@ -38,8 +40,9 @@ export interface Entry {
   state: "open" | "resolved";
   /** The newest alert of the cause. */
   alert: AlertOfChannel;
-  /** The alerts that count as reported open once the service accepted the message. */
+  /** The alerts that count as reported open once the service accepted the message, and then those that count as reported resolved. */
   opened: readonly string[];
+  resolved: readonly string[];
 }
 
 const COLUMNS = "alert.id AS id, code, target, count, at, last_at AS lastAt, alert.resolved_at AS resolvedAt";
@@ -56,7 +59,7 @@ export async function listEntries(
     `SELECT ${COLUMNS} FROM alert LEFT JOIN alert_delivery ON alert_delivery.alert_id = alert.id AND alert_delivery.channel_id = $id
      WHERE environment_id = $environmentId AND last_at >= $since AND code IN (SELECT value FROM json_each($codes))
        AND (alert_delivery.alert_id IS NULL OR (alert_delivery.resolved_at IS NOT NULL AND alert.resolved_at IS NULL))
-     ORDER BY alert.id LIMIT ${MAX_ROWS}`,
+     ORDER BY alert.id LIMIT ${MAX_OPENED}`,
     { id, environmentId, since, codes: JSON.stringify(codes ?? CHANNEL_CODES) },
   );
   const isGathering = opened.length > 0 && opened.every(({ at }) => Math.abs(nowMs - at) < GATHER_MS);
@@ -64,7 +67,7 @@ export async function listEntries(
   const resolved = await tx.all<AlertOfChannel>(
     `SELECT ${COLUMNS} FROM alert_delivery JOIN alert ON alert.id = alert_delivery.alert_id
      WHERE alert_delivery.channel_id = $id AND alert_delivery.resolved_at IS NULL AND alert.resolved_at IS NOT NULL
-     ORDER BY alert.id LIMIT ${MAX_ROWS}`,
+     ORDER BY alert.id LIMIT ${MAX_RESOLVED}`,
     { id },
   );
   return makeEntries(opened, resolved);
@@ -76,9 +79,15 @@ function makeEntries(opened: readonly AlertOfChannel[], resolved: readonly Alert
   const inOrder = [...causes.values()].sort((one, other) => (first(one) < first(other) ? -1 : 1));
   return inOrder.flatMap((alerts): Entry[] => {
     const alert = alerts.reduce((newest, one) => (one.id > newest.id ? one : newest));
-    const news = alerts.filter((one) => opened.includes(one)).map(({ id }) => id);
-    const entries: Entry[] = news.length === 0 ? [] : [{ state: "open", alert, opened: news }];
-    if (alert.resolvedAt !== null) entries.push({ state: "resolved", alert, opened: [] });
+    const news = new Set(opened);
+    const idsOf = (some: readonly AlertOfChannel[]) => some.map(({ id }) => id);
+    const begun = idsOf(alerts.filter((one) => news.has(one)));
+    const over = idsOf(alerts.filter(({ resolvedAt }) => resolvedAt !== null));
+    const isOver = alert.resolvedAt !== null;
+    const entries: Entry[] = [];
+    // A cause that lasts is not reported as resolved, although an earlier alert of it is.
+    if (begun.length > 0) entries.push({ state: "open", alert, opened: begun, resolved: isOver ? [] : over });
+    if (isOver) entries.push({ state: "resolved", alert, opened: [], resolved: over });
     return entries;
   });
 }
@@ -90,32 +99,21 @@ export async function recordDelivered(
   entries: readonly Entry[],
   nowMs: number,
 ): Promise<void> {
-  const { id, environmentId } = channel;
-  for (const { state, alert, opened } of entries) {
-    // The channel or an alert may have been deleted meanwhile.
-    await tx.run(
-      `INSERT INTO alert_delivery (alert_id, channel_id, opened_at, resolved_at)
-       SELECT alert.id, alert_channel.id, $nowMs, NULL FROM alert JOIN alert_channel ON alert_channel.id = $id
-       WHERE alert.id IN (SELECT value FROM json_each($opened))
-       ON CONFLICT (alert_id, channel_id) DO UPDATE SET opened_at = $nowMs, resolved_at = NULL`,
-      { id, nowMs, opened: JSON.stringify(opened) },
-    );
-    // An alert that was resolved after the message was written gets its own message. One that a message calls resolved and that is open again does too.
-    await tx.run(
-      `UPDATE alert_delivery SET resolved_at = $nowMs WHERE channel_id = $id AND resolved_at IS NULL AND (alert_id = $resolved OR alert_id IN (
-         SELECT id FROM alert WHERE environment_id = $environmentId AND code = $code AND target = $target AND id < $newest
-           AND resolved_at IS NOT NULL))`,
-      {
-        id,
-        environmentId,
-        nowMs,
-        resolved: state === "resolved" ? alert.id : "",
-        code: alert.code,
-        target: alert.target,
-        newest: alert.id,
-      },
-    );
-  }
+  const { id } = channel;
+  // The channel or an alert may have been deleted meanwhile.
+  await tx.run(
+    `INSERT INTO alert_delivery (alert_id, channel_id, opened_at, resolved_at)
+     SELECT alert.id, alert_channel.id, $nowMs, NULL FROM alert JOIN alert_channel ON alert_channel.id = $id
+     WHERE alert.id IN (SELECT value FROM json_each($opened))
+     ON CONFLICT (alert_id, channel_id) DO UPDATE SET opened_at = $nowMs, resolved_at = NULL`,
+    { id, nowMs, opened: JSON.stringify(entries.flatMap(({ opened }) => opened)) },
+  );
+  // An alert that was resolved after the message was made is not among these, so it gets its own message.
+  await tx.run(
+    `UPDATE alert_delivery SET resolved_at = $nowMs
+     WHERE alert_id IN (SELECT value FROM json_each($resolved)) AND channel_id = $id AND resolved_at IS NULL`,
+    { id, nowMs, resolved: JSON.stringify(entries.flatMap(({ resolved }) => resolved)) },
+  );
 }
 
 /** Records the result of a request. Raises or clears the problem of the channel, and chooses the time of the next request. */
