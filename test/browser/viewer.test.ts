@@ -1,12 +1,12 @@
-/** The dashboard of a viewer: no button that the server would refuse, and no search in values that the role hides. */
+/** The dashboard of members with a role: no button that the server would refuse, and no search in values that the role hides. */
 import { afterAll, expect, test } from "bun:test";
 import { systemClock } from "../../src/base/clock.ts";
-import { createOwner } from "../../src/platform/account/owner.ts";
-import { EVERY } from "../../src/platform/account/permission.ts";
-import { createSession } from "../../src/platform/account/session.ts";
+import type { Role } from "../../src/platform/account/permission.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { shoot } from "../kit/browser-shots.ts";
-import { makeOrders } from "../kit/relay-definition.ts";
+import { addMember, makeRole } from "../kit/member.ts";
+import { makeOrders, receiverDefinition, saveRelay, signedCall, writeOrder } from "../kit/relay-definition.ts";
+import { APP } from "../kit/running-service.ts";
 
 const dashboard = await openDashboard({ environments: ["development", "production"], config: { mode: "server", baseUrl: null } });
 const { page, context, running, at } = dashboard;
@@ -14,7 +14,7 @@ afterAll(() => dashboard[Symbol.asyncDispose]());
 
 const tokens = new Map<string, string>();
 
-async function signIn(role: "owner" | "viewer"): Promise<void> {
+async function signIn(role: Role): Promise<void> {
   const token = tokens.get(role) ?? (await makeMember(role));
   tokens.set(role, token);
   await context.clearCookies();
@@ -22,13 +22,9 @@ async function signIn(role: "owner" | "viewer"): Promise<void> {
 }
 
 /** Makes the member and returns the token of a session. */
-function makeMember(role: "owner" | "viewer"): Promise<string> {
-  return running.service.store.write("app", async (tx) => {
-    const nowMs = systemClock.now();
-    const memberships = [{ appId: EVERY, name: EVERY, role, payloads: role === "owner" }];
-    const person = await createOwner(tx, { email: `${role}@example.com`, passwordHash: null, memberships, nowMs });
-    return (await createSession(tx, person.id, nowMs)).token;
-  });
+async function makeMember(role: Role): Promise<string> {
+  const made = await running.service.store.write("app", (tx) => addMember(tx, role, { nowMs: systemClock.now(), memberships: [makeRole(role)] }));
+  return made.token;
 }
 
 test("a viewer sees the state of a setting in words, and an owner can change it", async () => {
@@ -68,4 +64,104 @@ test("a viewer gets no button to rename or delete the app, and no search in reco
     await page.getByRole("heading", { name: "orders" }).waitFor();
     expect([role, await page.getByLabel("Text in a record").isVisible()]).toEqual([role, role === "owner"]);
   }
+});
+
+test("a viewer reads the type of an event as its title, and the search says what it finds", async () => {
+  await saveRelay(
+    running,
+    receiverDefinition({ name: "orders", map: { event_id: "id", event_type: "type", order: "order" }, actions: [writeOrder] }),
+  );
+  await running.hook("orders", signedCall({ id: "evt-1", type: "order.paid", order: "zebra-7731" }));
+  await running.drain();
+  for (const role of ["owner", "viewer"] as const) {
+    await signIn(role);
+    await page.goto(at("events"));
+    const search = page.getByLabel(role === "owner" ? "Find text or an event id" : "Find an event id or the address of a person");
+    await search.fill("zebra");
+    await page.getByRole("link", { name: /order.paid/ }).waitFor();
+    if (role === "viewer") {
+      await search.press("Enter");
+      await page.getByText("A search in payloads (q) would show values that you may not see").waitFor();
+      await page.goto(at("events"));
+    }
+    const link = page.getByRole("link", { name: /order.paid/ });
+    await page.goto(running.service.url + (await link.getAttribute("href")));
+    await page.getByRole("heading", { name: "order.paid · orders event" }).waitFor();
+    await shoot(page, `event-of-${role}`);
+  }
+});
+
+test("support acts on people and replays events, and gets no button to erase, to change settings or to make a key", async () => {
+  const { person } = (await running.api("POST", "/persons", { email: "kim@example.com" })).body;
+  await signIn("support");
+  await page.goto(at(`people/${person.id}`));
+  await page.getByRole("button", { name: "Grant access…" }).waitFor();
+  expect(await page.getByRole("button", { name: "Erase…" }).isVisible()).toBe(false);
+  await page.goto(at("events"));
+  await page.getByRole("link", { name: /order.paid/ }).click();
+  await page
+    .getByRole("button", { name: /^Replay/ })
+    .first()
+    .waitFor();
+  await page.goto(at("settings?tab=keys"));
+  await page.getByText("New key", { exact: true }).waitFor({ state: "attached" });
+  expect(await page.getByRole("button", { name: "New key" }).isVisible()).toBe(false);
+});
+
+test("an owner limits a new key to some permissions, which the list shows", async () => {
+  await signIn("owner");
+  await page.goto(at("settings?tab=keys"));
+  await page.getByRole("button", { name: "New key" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("reader");
+  await dialog.getByLabel("Limit what the key may do").check();
+  expect(await dialog.getByLabel(/^read read everything/).isChecked()).toBe(true);
+  await dialog.getByLabel(/^read read everything/).uncheck();
+  expect(await dialog.getByRole("button", { name: "Create key" }).isDisabled()).toBe(true);
+  await dialog.getByLabel(/^read read everything/).check();
+  await dialog.getByLabel(/^replay /).check();
+  await shoot(page, "key-scopes");
+  await dialog.getByRole("button", { name: "Create key" }).click();
+  await dialog.getByRole("button", { name: "I stored the secret" }).click();
+  await page
+    .getByRole("row", { name: /reader/ })
+    .getByText("read, replay")
+    .waitFor();
+  await shoot(page, "key-list-scopes");
+  expect(await running.rows("SELECT scopes FROM api_key WHERE name = 'reader'")).toEqual([{ scopes: '["read","replay"]' }]);
+});
+
+test("an owner lets production need a second person, and only there", async () => {
+  await signIn("owner");
+  const production = at("settings").replace("/development/", "/production/");
+  await page.goto(production);
+  const card = page.getByRole("region", { name: "Changes of production" });
+  const change = card.getByRole("checkbox", { name: "Needs a second person" });
+  await change.click();
+  await page.getByRole("status").getByText("Changes of production need a second person now.").waitFor();
+  await shoot(page, "second-person", { fullPage: true });
+  await page.reload();
+  await card.waitFor();
+  expect(await change.isChecked()).toBe(true);
+  await change.click();
+  await page.getByRole("status").getByText("One owner can change production again.").waitFor();
+  await page.goto(at("settings"));
+  await page.getByRole("region", { name: "The processor secret" }).waitFor();
+  expect(await card.count()).toBe(0);
+});
+
+test("a member of only development asks for no approvals of production", async () => {
+  const asked: string[] = [];
+  page.on("response", (response) => {
+    if (response.status() === 403 || response.url().includes("/approvals")) asked.push(response.url());
+  });
+  const memberships = [makeRole("developer", APP, "development")];
+  const { token } = await running.service.store.write("app", (tx) => addMember(tx, "dev", { nowMs: systemClock.now(), memberships }));
+  await context.clearCookies();
+  await context.addCookies([{ name: "relay_session", value: token, url: running.service.url }]);
+  await page.goto(at("home"));
+  await page.getByRole("heading", { name: "Home" }).waitFor();
+  await page.goto(at("relays"));
+  await page.getByRole("link", { name: "orders" }).first().waitFor();
+  expect(asked).toEqual([]);
 });

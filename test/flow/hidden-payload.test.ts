@@ -5,10 +5,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { HIDDEN_TEXT } from "../../src/interfaces/http/payload-mask.ts";
-import { createOwner } from "../../src/platform/account/owner.ts";
-import { EVERY, type Role } from "../../src/platform/account/permission.ts";
-import { createSession } from "../../src/platform/account/session.ts";
 import { readWhole } from "../kit/change-stream.ts";
+import { addMember, makeRole } from "../kit/member.ts";
 import { receiverDefinition, signedCall, writeOrder } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -57,13 +55,9 @@ afterAll(async () => {
 });
 
 async function addPerson(name: string, payloads: boolean): Promise<void> {
-  const role: Role = name === "owner" ? "owner" : "viewer";
-  await running.service.store.write("dashboard", async (tx) => {
-    const nowMs = running.clock.now();
-    const memberships = [{ appId: EVERY, name: EVERY, role, payloads }];
-    const person = await createOwner(tx, { email: `${name}@example.com`, passwordHash: null, memberships, nowMs });
-    tokens[name] = (await createSession(tx, person.id, nowMs)).token;
-  });
+  const memberships = [{ ...makeRole(name === "owner" ? "owner" : "viewer"), payloads }];
+  const { token } = await running.service.store.write("dashboard", (tx) => addMember(tx, name, { nowMs: running.clock.now(), memberships }));
+  tokens[name] = token;
 }
 
 async function ask(name: string, method: string, path: string, body?: unknown) {

@@ -4,10 +4,9 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { ROUTES } from "../../src/interfaces/api/route-list.ts";
-import { createOwner } from "../../src/platform/account/owner.ts";
-import { EVERY, type Role } from "../../src/platform/account/permission.ts";
-import { createSession } from "../../src/platform/account/session.ts";
+import type { Role } from "../../src/platform/account/permission.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
+import { addMember, makeRole } from "../kit/member.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -80,12 +79,9 @@ async function makeMail(): Promise<void> {
 }
 
 async function addPerson(name: string, role: Role): Promise<void> {
-  await running.service.store.write("dashboard", async (tx) => {
-    const nowMs = running.clock.now();
-    const memberships = [{ appId: EVERY, name: EVERY, role, payloads: role === "owner" }];
-    const person = await createOwner(tx, { email: `${name}@example.com`, passwordHash: null, memberships, nowMs });
-    tokens[name] = (await createSession(tx, person.id, nowMs)).token;
-  });
+  const memberships = [makeRole(role)];
+  const { token } = await running.service.store.write("dashboard", (tx) => addMember(tx, name, { nowMs: running.clock.now(), memberships }));
+  tokens[name] = token;
 }
 
 async function ask(name: string, method: string, path: string, body?: unknown) {

@@ -1,11 +1,10 @@
 /** Members and their roles: what each sees, and what happens when a role changes while a session or a stream is open. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createOwner } from "../../src/platform/account/owner.ts";
-import { EVERY, type Membership, type Role } from "../../src/platform/account/permission.ts";
-import { createSession } from "../../src/platform/account/session.ts";
+import type { Membership } from "../../src/platform/account/permission.ts";
 import { SERVER_SCOPE } from "../../src/platform/audit/audit.ts";
 import { type ApiServer, type Call, changesBetween, startApi } from "../kit/api-server.ts";
 import { until } from "../kit/event-flow.ts";
+import { addMember, makeRole as role } from "../kit/member.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 
 let api: ApiServer;
@@ -23,16 +22,11 @@ interface Person {
 }
 
 async function addPerson(name: string, memberships: readonly Membership[]): Promise<Person> {
-  const { id, token } = await api.store.write("dashboard", async (tx) => {
-    const nowMs = api.clock.now();
-    const person = await createOwner(tx, { email: `${name}@example.com`, passwordHash: null, memberships, nowMs });
-    return { id: person.id, token: (await createSession(tx, person.id, nowMs)).token };
-  });
+  const { id, token } = await api.store.write("dashboard", (tx) => addMember(tx, name, { nowMs: api.clock.now(), memberships }));
   const cookie = `relay_session=${token}`;
   return { id, cookie, call: (path, call = {}) => api.call(path, { ...call, headers: { cookie, origin: api.base, ...call.headers } }) };
 }
 
-const role = (role: Role, appId: string = EVERY, name: string = EVERY): Membership => ({ appId, name, role, payloads: false });
 const put = (path: string, memberships: object[]) => api.call(path, { method: "PUT", session: true, body: { memberships } });
 const audited = () =>
   api.store.read((tx) =>

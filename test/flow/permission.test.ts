@@ -4,10 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mintApiKey } from "../../src/platform/account/api-key.ts";
-import { createOwner } from "../../src/platform/account/owner.ts";
 import { EVERY, hasPermission, KEY_PERMISSIONS, PERMISSION_NAMES, ROLE_NAMES, type Role } from "../../src/platform/account/permission.ts";
-import { createSession } from "../../src/platform/account/session.ts";
 import { type ApiServer, type Call, changesBetween, startApi } from "../kit/api-server.ts";
+import { addMember, makeRole } from "../kit/member.ts";
 import { askOperation, isManagement, type Operation, readOperations } from "../kit/operation.ts";
 import { receiverDefinition, writeOrder } from "../kit/relay-definition.ts";
 
@@ -25,9 +24,8 @@ beforeAll(async () => {
   await api.store.write("dashboard", async (tx) => {
     const nowMs = api.clock.now();
     for (const role of ROLE_NAMES) {
-      const memberships = [{ appId: "shop", name: EVERY, role, payloads: false }];
-      const person = await createOwner(tx, { email: `${role}@example.com`, passwordHash: null, memberships, nowMs });
-      tokens.set(role, (await createSession(tx, person.id, nowMs)).token);
+      const person = await addMember(tx, role, { nowMs, memberships: [makeRole(role, "shop")] });
+      tokens.set(role, person.token);
       const login = { owner: person, expiresAt: nowMs + 86_400_000 };
       tokens.set(`login of ${role}`, (await mintApiKey(tx, { environment: development, kind: "secret", name: role, login, nowMs })).token);
     }

@@ -1,8 +1,7 @@
 /** Production changes that need a second person: who may request, who may approve, and what changes without an approval. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createOwner } from "../../src/platform/account/owner.ts";
-import { createSession } from "../../src/platform/account/session.ts";
 import { type ApiServer, type Call, startApi } from "../kit/api-server.ts";
+import { addMember } from "../kit/member.ts";
 import { receiverDefinition, writeOrder } from "../kit/relay-definition.ts";
 
 const LIVE = "/api/apps/shop/production";
@@ -12,12 +11,8 @@ let api: ApiServer;
 let bea: Call;
 beforeEach(async () => {
   api = await startApi();
-  const cookie = await api.store.write("dashboard", async (tx) => {
-    const nowMs = api.clock.now();
-    const person = await createOwner(tx, { email: "bea@example.com", passwordHash: null, nowMs });
-    return `relay_session=${(await createSession(tx, person.id, nowMs)).token}`;
-  });
-  bea = { headers: { cookie, origin: api.base } };
+  const { token } = await api.store.write("dashboard", (tx) => addMember(tx, "bea", { nowMs: api.clock.now() }));
+  bea = { headers: { cookie: `relay_session=${token}`, origin: api.base } };
   await send("POST", `${api.E}/collections`, {
     session: true,
     body: { name: "orders", kind: "shared", fields: { order: { type: "text" }, amount: { type: "text" } } },

@@ -4,6 +4,7 @@ import { expect } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { examine } from "../../src/operator/doctor/examine.ts";
+import { createSession } from "../../src/platform/account/session.ts";
 import { SCHEMA_VERSION } from "../../src/store/migrate/migrations.ts";
 import type { Reader } from "../../src/store/port.ts";
 import { lookInto } from "../../src/store/postgres/inspection.ts";
@@ -128,13 +129,14 @@ export async function useEverything(old: OldDatabase): Promise<void> {
   const { head, dataDir, database } = old;
   const clock = new VirtualClock(head.nowMs + OFF_MS);
   const mailer = { send: async () => ({ kind: "sent" }) as const };
-  const config = { dataDir, database, clock, baseUrl: "https://relay.example.test" };
+  const config = { dataDir, database, clock, baseUrl: BASE_URL };
   await using running = await startBareService({ config, ports: { caller: new FakeCaller(OK), mailer, resolveTxt: async () => [] } });
   const shop = new Shop(running, clock, head.keys);
   await shop.releaseWhatWaits();
   await shop.runEveryAction();
   await shop.replay();
   await shop.readEveryList();
+  await shop.useMembers();
   const findings = await examine({
     dataDir,
     database,
@@ -153,6 +155,7 @@ export async function useEverything(old: OldDatabase): Promise<void> {
   if (existsSync(join(dataDir, "backups"))) expect(readdirSync(join(dataDir, "backups"))).toEqual([`before-migration-to-${SCHEMA_VERSION}.db`]);
 }
 
+const BASE_URL = "https://relay.example.test";
 const LIVE = "/api/apps/shop/production";
 
 class Shop {
@@ -246,6 +249,28 @@ class Shop {
     for (const one of ["relays/gives", "relays/gives/versions", "collections/notes/records"]) await this.must("GET", `/${one}`);
     const { items } = await this.must("GET", "/persons");
     for (const { id } of items) for (const of of ["", "/story", "/access", "/grants", "/credits"]) await this.must("GET", `/persons/${id}${of}`);
+  }
+
+  /** Checks that each former owner is an owner of everything, that a role binds at once, and that one owner stays. */
+  async useMembers(): Promise<void> {
+    const { store, url } = this.#running.service;
+    const owners = await this.#running.rows<{ id: string }>("SELECT id FROM owner ORDER BY created_at, id");
+    expect(owners.length).toBeGreaterThan(1);
+    const nowMs = this.#clock.now();
+    const cookies = await store.write("dashboard", (tx) => Promise.all(owners.map(async ({ id }) => (await createSession(tx, id, nowMs)).token)));
+    const ask = async (who: number, method: string, path: string, body?: unknown): Promise<number> => {
+      const headers = { cookie: `__Host-relay_session=${cookies[who]}`, origin: BASE_URL, "content-type": "application/json" };
+      const response = await fetch(url + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+      await response.body?.cancel();
+      return response.status;
+    };
+    const become = (who: number, of: number, role: string) => ask(who, "PUT", `/api/owners/${owners[of]?.id}`, { memberships: [{ role }] });
+    for (const who of owners.keys()) expect([who, await ask(who, "GET", "/api/owners")]).toEqual([who, 200]);
+    for (const of of owners.keys()) if (of > 0) expect(await become(0, of, "viewer")).toBe(200);
+    expect([await ask(1, "GET", "/api/owners"), await ask(1, "GET", `${LIVE}/events`)]).toEqual([403, 200]);
+    expect(await become(0, 0, "viewer")).toBe(409);
+    // A secret key from before the upgrade keeps its rights.
+    await this.must("GET", "/events?q=ada");
   }
 
   /** Sends a management request to development, or to the whole path if it begins with /api. Throws unless it is accepted. */

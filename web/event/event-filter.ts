@@ -90,7 +90,7 @@ export function EventFilter({ place, query }: { place: Place; query: URLSearchPa
   const from = since === "" ? "" : `from ${sayMoment(since, now)}`;
   const to = until === "" ? "" : `to ${sayMoment(until, now)}`;
   return html`<div class="filters" role="search" aria-label="Filter events">
-    <${EventSearch} query=${query} />
+    <${EventSearch} place=${place} query=${query} />
     <${RelayChoice} place=${place} query=${query} />
     <${Choice} name="trigger" label="Trigger" none="Every trigger" query=${query} options=${TRIGGERS} />
     <${Choice} name="hours" label="Time" none="30 days" query=${query} options=${SPANS} without=${["since", "until"]} />

@@ -56,8 +56,10 @@ function columnsOf(onRevoke: (key: Key) => void): Column<Key>[] {
       title: "Kind",
       priority: 2,
       size: "name",
-      cell: ({ kind, origins }) =>
-        html`<span class="clip" title=${origins.join(", ")}>${kind === "secret" ? "Secret" : "App"}${origins.length > 0 && html` <span class="quiet">${origins.join(", ")}</span>`}</span>`,
+      cell: ({ kind, origins, scopes }) => {
+        const bounds = (scopes ?? origins).join(", ");
+        return html`<span class="clip" title=${bounds}>${kind === "secret" ? "Secret" : "App"}${bounds !== "" && html` <span class="quiet">${bounds}</span>`}</span>`;
+      },
     },
     {
       name: "state",

@@ -2,7 +2,10 @@
 
 import { useState } from "preact/hooks";
 import type { Warning } from "../../src/base/refusal.ts";
+import type { Permission } from "../../src/platform/account/permission.ts";
+import { mayIn, session } from "../account/session.ts";
 import { call, sentenceOf } from "../base/api.ts";
+import { useCell } from "../base/cell.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { Dialog } from "../component/dialog.ts";
@@ -10,6 +13,7 @@ import { Notice } from "../component/notice.ts";
 import { SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
 import { WarningList } from "../component/warning-list.ts";
+import { KEY_WORDS } from "./permission-words.ts";
 
 interface Minted {
   token: string;
@@ -31,6 +35,8 @@ export function NewKeyDialog({
   onMade: () => void;
 }): View {
   const [kind, setKind] = useState<"secret" | "app">("secret");
+  const [isNarrow, setNarrow] = useState(false);
+  const [scopes, setScopes] = useState<readonly Permission[]>(["read"]);
   const [error, setError] = useState<string | null>(null);
   const [isSending, setSending] = useState(false);
   const [made, setMade] = useState<Minted | null>(null);
@@ -43,7 +49,12 @@ export function NewKeyDialog({
     setSending(true);
     setError(null);
     try {
-      const body = { kind, name: String(data.get("name") ?? ""), ...(kind === "app" ? { origins } : {}) };
+      const body = {
+        kind,
+        name: String(data.get("name") ?? ""),
+        ...(kind === "app" ? { origins } : {}),
+        ...(kind === "secret" && isNarrow ? { scopes } : {}),
+      };
       setMade(await call<Minted>("POST", apiPath(place, "keys"), body));
       onMade();
     } catch (thrown) {
@@ -70,6 +81,11 @@ export function NewKeyDialog({
         <input type="radio" name="kind" checked=${kind === "app"} onChange=${() => setKind("app")} />App key, for browsers</label>
         </fieldset>
     ${
+      kind === "secret" &&
+      html`<label class="switch"><input type="checkbox" checked=${isNarrow} onChange=${() => setNarrow(!isNarrow)} />Limit what the key may do</label>
+      ${isNarrow && html`<${ScopeFields} place=${place} scopes=${scopes} onChange=${setScopes} />`}`
+    }
+    ${
       kind === "app" &&
       html`<label class="field"><span>Allowed web origins</span>
       <input name="origins" autocomplete="off" placeholder="https://shop.example.com" />
@@ -77,6 +93,32 @@ export function NewKeyDialog({
     }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
-      <button class="primary" disabled=${isSending}>${isSending ? "Creating…" : "Create key"}</button></div>
+      <button class="primary" disabled=${isSending || (kind === "secret" && isNarrow && scopes.length === 0)}>${isSending ? "Creating…" : "Create key"}</button></div>
   </form><//>`;
+}
+
+/** A checkbox for each permission that a key can have and that the member has here. */
+function ScopeFields({
+  place,
+  scopes,
+  onChange,
+}: {
+  place: Place;
+  scopes: readonly Permission[];
+  onChange: (scopes: readonly Permission[]) => void;
+}): View {
+  const known = useCell(session);
+  const own = known === undefined ? [] : mayIn(known, place);
+  const offered = Object.entries(KEY_WORDS).filter(([name]) => own.includes(name as Permission));
+  const turn = (name: Permission): void =>
+    onChange(scopes.includes(name) ? scopes.filter((one) => one !== name) : [...scopes, name]);
+  return html`<fieldset class="stack"><legend class="off-screen">What the key may do</legend>
+    ${offered.map(
+      ([
+        name,
+        words,
+      ]) => html`<label class="switch" key=${name}><input type="checkbox" checked=${scopes.includes(name as Permission)} onChange=${() => turn(name as Permission)} />
+        <span><code>${name}</code><small class="quiet"> ${words}</small></span></label>`,
+    )}
+  </fieldset>`;
 }

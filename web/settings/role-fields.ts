@@ -5,15 +5,9 @@ import { session } from "../account/session.ts";
 import { useCell } from "../base/cell.ts";
 import { html, type View } from "../base/html.ts";
 import { Icon } from "../component/icon.ts";
+import { ROLE_WORDS } from "./permission-words.ts";
 
 export type ShownMembership = OwnerView["memberships"][number];
-
-const ROLE_WORDS: Readonly<Record<Role, string>> = {
-  owner: "Owner: does everything",
-  developer: "Developer: changes development, requests changes of production",
-  support: "Support: reads, acts on people and replays events",
-  viewer: "Viewer: reads",
-};
 
 const EVERY = "*";
 export const NEW_ROLE: ShownMembership = { app: EVERY, environment: EVERY, role: "viewer", payloads: false };
@@ -51,7 +45,7 @@ export function RoleFields({
       at,
     ) => html`<fieldset class="stack role-fields" key=${at}><legend class="off-screen">Role ${at + 1}</legend>
     <label class="field"><span>Role</span><select value=${one.role} onChange=${(event: Event) => set(at, { role: textOf(event) as Role })}>
-      ${Object.entries(ROLE_WORDS).map(([role, words]) => html`<option key=${role} value=${role} selected=${role === one.role}>${words}</option>`)}</select></label>
+      ${Object.entries(ROLE_WORDS).map(([role, words]) => html`<option key=${role} value=${role} selected=${role === one.role}>${role}: ${words}</option>`)}</select></label>
     <div class="setting-line">
       <label class="field"><span>App</span><select value=${one.app} onChange=${(event: Event) => set(at, { app: textOf(event) })}>
         <option value=${EVERY} selected=${one.app === EVERY}>Every app</option>

@@ -7,7 +7,6 @@ import { PERSON_KEYS } from "../../base/shape.ts";
 import { cutToLine } from "../../base/text.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Store } from "../../store/port.ts";
-import type { EventItem } from "./view.ts";
 
 export const MAX_TYPE_CHARS = 100;
 export const MAX_LINE_CHARS = 200;
@@ -16,7 +15,10 @@ const SEPARATOR = " · ";
 /** Bytes of payloads read between two turns of the event loop; at least one payload. */
 const STEP_BYTES = 128 * 1024;
 
-export type Preview = Pick<EventItem, "eventType" | "preview">;
+export interface Preview {
+  eventType: string | null;
+  preview: string | null;
+}
 const PERSON_NAMES: ReadonlySet<string> = new Set(PERSON_KEYS);
 const EMPTY: Preview = { eventType: null, preview: null };
 
@@ -59,6 +61,12 @@ export function previewOf(text: string, isFound: boolean): Preview {
     return { eventType: null, preview: formatLine([["collection", record.collection], ...data]) };
   }
   return EMPTY;
+}
+
+/** Returns the first 100 characters of the mapped event_type, or null. */
+export function findEventType(payload: Json): string | null {
+  const mapped = isJsonObject(payload) ? payload.mapped : undefined;
+  return isJsonObject(mapped) ? previewMapped(mapped, false).eventType : null;
 }
 
 /** The sender's event id comes last, because it says least. */

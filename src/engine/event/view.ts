@@ -21,6 +21,7 @@ import {
   readExpunged,
   refuseUnknownEvent,
 } from "./event.ts";
+import { findEventType } from "./preview.ts";
 import { RUN } from "./run.ts";
 import { explainWaiting, type Waiting, waitingView } from "./wait-reason.ts";
 
@@ -103,6 +104,8 @@ export const eventView = Type.Object({
   mapVersion: orNull(Type.Integer()),
   /** True if a later version's map changed `mapped` after the arrival. */
   mappedAgain: Type.Boolean(),
+  /** The first 100 characters of the mapped event_type, or null. */
+  eventType: orNull(Type.String()),
   /** The payload; null if it was expunged. */
   payload: Type.Unsafe<Json>(payloadJson),
   /** The reason why the payload was expunged, or null. */
@@ -192,6 +195,7 @@ export async function findEventView(
     replays,
     mapVersion,
     mappedAgain,
+    eventType: expunged === null ? findEventType(payload) : null,
     payload: expunged === null ? payload : null,
     expunged,
     preview,

@@ -5,7 +5,7 @@
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { findMeaning } from "../../base/code/code.ts";
-import { oneOf, orNull, timeOrNull } from "../../base/schema.ts";
+import { oneOf, orNull, quotingText, timeOrNull } from "../../base/schema.ts";
 import { cutToLine } from "../../base/text.ts";
 import { EVENT, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "../../engine/event/event.ts";
 import { RUN_RESULTS } from "../../engine/event/run.ts";
@@ -52,7 +52,7 @@ export type EventCauseView = Static<typeof eventCauseView>;
 export const failureView = Type.Object({
   type: orNull(Type.String()),
   code: Type.String(),
-  message: Type.String(),
+  message: quotingText,
   status: orNull(Type.Integer()),
 });
 type Failure = Static<typeof failureView>;
