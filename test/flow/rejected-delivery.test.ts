@@ -1,7 +1,8 @@
 /** Tests the ledger of rejected requests: what it counts, when Home names it, what closes it, and its bounds. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
-import { DAY_MS, MINUTE_MS } from "../../src/base/limit.ts";
+import { DAY_MS, DEFAULT_LIMITS, MINUTE_MS } from "../../src/base/limit.ts";
+import { Health } from "../../src/engine/health/health.ts";
 import { RETENTION } from "../../src/engine/maintenance/retention.ts";
 import { MAX_REJECTED_IDS, RejectionLedger, writeRejections } from "../../src/engine/receiver/rejected-delivery.ts";
 import { findSender } from "../../src/rules/senders/registry.ts";
@@ -224,6 +225,28 @@ test("some stray requests before a good one are no item", async () => {
   await running.clock.advance(3_000);
   expect(await itemOnHome()).toBeNull();
   expect(await running.rows("SELECT * FROM rejected_delivery")).toEqual([]);
+});
+
+test("the streak of rejected requests is stored before their rows, and its end deletes the rows of stray ones", async () => {
+  const { store, log, relays } = running.service;
+  const stored = async () => {
+    const [relay] = await running.rows<{ count: number }>("SELECT refused_count AS count FROM relay");
+    return [relay?.count, (await running.rows("SELECT event_id FROM rejected_delivery")).length];
+  };
+  await running.clock.advance(3_000);
+  await running.hook("orders", signedCall(paid("forged_1"), ROTATED));
+  await running.hook("orders", signedCall(paid("forged_2"), ROTATED));
+  await readRejected();
+  expect(await stored()).toEqual([2, 2]);
+
+  // The server was killed, and the process after it is killed right after it stored the verified request.
+  const health = new Health({ store, log, clock: running.clock, limits: DEFAULT_LIMITS });
+  await health.start(() => false);
+  const [relay] = (await relays.current()).relays;
+  if (relay === undefined) throw new Error("The relay is not there.");
+  health.recordVerified(relay, running.clock.now());
+  await health.flush();
+  expect(await stored()).toEqual([0, 0]);
 });
 
 test("a flood of ids is stored up to the bound, and the rest is counted", async () => {

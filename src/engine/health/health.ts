@@ -35,6 +35,9 @@ const WRITE_AFTER_MS = 1_000;
 /** Writes the given rows together with other pending changes. Resolves once they are durable. */
 export type WriteRows = (rows: (tx: Writer) => Promise<void>) => Promise<void>;
 
+const DELETE_STRAYS =
+  "DELETE FROM rejected_delivery WHERE relay_id = $relayId AND first_at BETWEEN $since AND $until";
+
 /** A longer pause between two rejected requests ends the streak, because stray requests of scanners are no problem. */
 const MAX_PAUSE_MS = DAY_MS;
 
@@ -62,6 +65,8 @@ export class Health {
   readonly #behind: WriteBehind;
   readonly #known = new Map<string, RelayHealth>();
   readonly #unsaved = new Set<RelayHealth>();
+  /** The stray requests before a verified one, by relay: the times of the first of them and of the verified one. */
+  readonly #strays = new Map<string, { since: number; until: number }>();
   readonly problems: HealthProblems;
   /** The start in monotonic time. A time in which this process did not run proves nothing. */
   #startedMs = 0;
@@ -113,7 +118,10 @@ export class Health {
     this.#clearProblem(relay, "relay_refusing");
     this.#clearProblem(relay, "relay_uncalled");
     this.#clearProblem(relay, "never_verified");
-    return run === undefined || isFirst || isOutage(run) ? null : run.since;
+    if (run === undefined || isFirst || isOutage(run)) return null;
+    const { since } = this.#strays.get(relay.id) ?? run;
+    this.#strays.set(relay.id, { since, until: nowMs });
+    return run.since;
   }
 
   /** Records a stored event. */
@@ -330,18 +338,25 @@ export class Health {
   async #write(): Promise<void> {
     const changes = [...this.problems.changes];
     const noted = [...this.#unsaved];
+    const strays = [...this.#strays];
     if (changes.length === 0 && noted.length === 0) return;
     this.#unsaved.clear();
+    this.#strays.clear();
     let onDurable: () => void;
     try {
       onDurable = await this.save(noted, (rows) =>
         this.deps.store.write("app", async (tx) => {
           for (const change of changes) await writeChange(tx, change);
+          // In one transaction with the end of their streak, because a crash between the two would turn them into missing events of an outage.
+          for (const [relayId, { since, until }] of strays)
+            await tx.run(DELETE_STRAYS, { relayId, since, until });
           await rows(tx);
         }),
       );
     } catch (error) {
       for (const known of noted) this.#unsaved.add(known);
+      for (const [relayId, { since, until }] of strays)
+        this.#strays.set(relayId, { since, until: this.#strays.get(relayId)?.until ?? until });
       throw error;
     }
     this.problems.changes.splice(0, changes.length);

@@ -19,7 +19,7 @@ type Counted = Pick<RejectedDelivery, "firstAt" | "lastAt" | "count" | "eventTyp
 /** The requests of one relay that are not written yet. */
 interface Pending {
   ids: Map<string, Counted>;
-  /** The time since which requests were stray ones, so that their rows are deleted first; null: none were. */
+  /** The time since which requests were stray ones, which get no row; null: none were. */
   strayedSince: number | null;
   strayedUntil: number;
 }
@@ -47,7 +47,10 @@ export class RejectionLedger {
     addTo(ids, key, { firstAt: at, lastAt: at, count: 1, eventType: keepStorable(type) });
   }
 
-  /** Forgets the requests since this time: a request verified so soon after them that they were stray ones. */
+  /**
+   * Forgets the unwritten requests since this time: a request verified so soon after them that they were stray ones. The health of the relay deletes
+   * the rows of the others.
+   */
   forget({ id }: Pick<LiveRelay, "id">, since: number, until: number): void {
     const pending = this.#pendingOf(id);
     pending.ids.clear();
@@ -108,12 +111,7 @@ const ADD = `INSERT INTO rejected_delivery (relay_id, event_id, first_at, last_a
   ON CONFLICT (relay_id, event_id) DO UPDATE SET last_at = excluded.last_at, count = rejected_delivery.count + excluded.count`;
 
 export async function writeRejections(tx: Writer, taken: ReadonlyMap<string, Pending>): Promise<void> {
-  for (const [relayId, { ids, strayedSince }] of taken) {
-    if (strayedSince !== null)
-      await tx.run("DELETE FROM rejected_delivery WHERE relay_id = $relayId AND first_at >= $strayedSince", {
-        relayId,
-        strayedSince,
-      });
+  for (const [relayId, { ids }] of taken) {
     if (ids.size === 0) continue;
     const stored = await tx.all<{ eventId: string }>(
       "SELECT event_id AS eventId FROM rejected_delivery WHERE relay_id = ?1 LIMIT 2000",

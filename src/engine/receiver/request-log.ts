@@ -16,6 +16,7 @@ import type { LiveRelay, LiveRelays } from "../../rules/relay/live-relay.ts";
 import type { Store } from "../../store/port.ts";
 import { PassedTally } from "../event/passed-count.ts";
 import { RejectedTally } from "../event/rejected-count.ts";
+import type { Health } from "../health/health.ts";
 import type { LostEvent } from "./lost-event.ts";
 import { RejectionLedger, writeRejections } from "./rejected-delivery.ts";
 import type { Rejection } from "./rejection.ts";
@@ -60,6 +61,7 @@ interface RequestLogDeps {
   sealer: Pick<Sealer, "fingerprint">;
   /** True in local development. */
   local: boolean;
+  health: Pick<Health, "flush">;
   /** Resolves when the causes in diagnosis are found. */
   causesFound(): Promise<void>;
   /** Reports the requests after each write. */
@@ -260,7 +262,7 @@ export class RequestLog {
     const unknown = this.#unknown;
     const tallies = [this.#ledger, this.#rejected, this.#passed];
     if (noted.size === 0 && unknown.size === 0 && tallies.every(({ isEmpty }) => isEmpty)) return;
-    const losses = this.#ledger.take();
+    let losses: ReturnType<RejectionLedger["take"]> = new Map();
     const rejected = this.#rejected.take();
     const passed = this.#passed.take();
     for (const calls of noted.values()) detach(calls);
@@ -277,6 +279,10 @@ export class RequestLog {
         );
         return { environmentId, calls };
       });
+      // The streak of rejected requests is stored before their rows, and its end deletes the rows of stray ones. The rows are taken last, so that such
+      // an end always follows this transaction.
+      if (!this.#ledger.isEmpty) await this.#deps.health.flush();
+      losses = this.#ledger.take();
       const rows = await store.write("app", async (tx) => {
         const seqs: number[][] = [];
         for (const { environmentId, calls } of written) {
