@@ -6,6 +6,8 @@ import { fillNames, KIT_NAMES } from "../../src/rules/senders/kit-definitions.ts
 import { KITS } from "../../src/rules/senders/kit-registry.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { until } from "../kit/event-flow.ts";
+import { FakeCaller, OK } from "../kit/fake-caller.ts";
+import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { saveSellingKit } from "../kit/saved-kit.ts";
 
@@ -99,6 +101,30 @@ test("says why an event is not done, and exits with 1", async () => {
   expect(code).toBe(1);
   expect(said).toMatch(/lemon-squeezy-purchase {2}queued {2}call_url failed {2}evt_\w+ {2}It will be retried at /);
   expect(told).toContain("Not every event is done");
+});
+
+test("sends a payment after the event that tells whose customer pays, also when that event waits for its turn", async () => {
+  const caller = new FakeCaller((url) => (url.includes("busy") ? "hang" : OK));
+  await running[Symbol.asyncDispose]();
+  running = await startRunningService({ config: { concurrency: 1 }, ports: { caller } });
+  const notify = (url: string) => [{ type: "call_url", url }];
+  await saveRelay(running, receiverDefinition({ name: "busy", actions: notify("https://busy.example.test/") }));
+  for (const kit of KITS.filter(({ sender }) => sender === "paddle")) await saveSellingKit(running, kit);
+  // An event that calls a URL needs the only place, which the other relay's call has.
+  const { relay } = (await running.api("GET", "/relays/paddle-customer")).body;
+  await running.api("PUT", "/relays/paddle-customer", {
+    definition: { ...relay.definition, actions: notify("https://free.example.test/") },
+    version: relay.version,
+  });
+  await running.hook("busy", signedCall({ id: "one" }));
+  await until("the place is taken", () => caller.hanging() === 1);
+  const simulated = simulate(["paddle", "purchase"], {}, 1);
+  const countOf = async (name: string) => (await running.api("GET", `/events?relay=${name}`)).body.items.length;
+  await until("the customer waits", async () => (await countOf("paddle-customer")) === 1);
+  expect(await countOf("paddle-purchase")).toBe(0);
+  caller.letGo();
+  const { code, said } = await simulated;
+  expect([code, said]).toEqual([0, expect.stringMatching(/paddle-purchase +done {2}fulfil_product {2}/)]);
 });
 
 const REFUSED: [name: string, words: string[], code: number, told: string][] = [

@@ -1,5 +1,6 @@
 /** The effect of a simulated step: what each event did, and what the person holds now. */
 import { type Static, Type } from "typebox";
+import type { Clock } from "../../base/clock.ts";
 import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { oneOf, payloadText, textOrNull, timeOrNull } from "../../base/schema.ts";
@@ -63,15 +64,53 @@ export async function readEffect(
   person: string,
   eventIds: readonly string[],
 ): Promise<Effect> {
-  const events: EventView[] = [];
-  // Each event has its own read, so that other work runs in between.
-  for (const id of eventIds) {
-    events.push(await store.read((tx) => requireEventView(tx, at.environmentId, id)));
-    await yieldToEventLoop();
-  }
+  const events = await readEvents(store, at.environmentId, eventIds);
   // The holdings are read last, so that they have what the final events did.
   const holdings = await store.read((tx) => readHoldings(tx, at, person));
   return { events: events.map(showEvent), settled: events.every(isSettled), holdings };
+}
+
+/** Reads the events. Each has its own read, so that other work runs in between. */
+async function readEvents(
+  store: Pick<Store, "read">,
+  environmentId: number,
+  eventIds: readonly string[],
+): Promise<EventView[]> {
+  const events: EventView[] = [];
+  for (const id of eventIds) {
+    events.push(await store.read((tx) => requireEventView(tx, environmentId, id)));
+    await yieldToEventLoop();
+  }
+  return events;
+}
+
+/** A caller of a step may wait this long for an answer, in addition to the requests. */
+const GIVE_UP_MS = 10_000;
+
+/** Waits until every event is final or waits for longer than its turn, or gives up. */
+export async function waitUntilSettled(
+  { store, clock }: { store: Pick<Store, "read" | "listen">; clock: Clock },
+  environmentId: number,
+  eventIds: readonly string[],
+): Promise<void> {
+  let isOver = false;
+  let wake = (): void => undefined;
+  const cancel = clock.after(GIVE_UP_MS, () => {
+    isOver = true;
+    wake();
+  });
+  const unlisten = store.listen(() => wake(), ["event_moved"]);
+  try {
+    for (;;) {
+      const { promise: moved, resolve } = Promise.withResolvers<void>();
+      wake = resolve;
+      if (isOver || (await readEvents(store, environmentId, eventIds)).every(isSettled)) return;
+      await moved;
+    }
+  } finally {
+    unlisten();
+    cancel();
+  }
 }
 
 function showEvent({ id, relay, state, reason, nextAttemptAt, waits, runs }: EventView) {

@@ -4,6 +4,7 @@
  * that is sent again makes only duplicates. Source: ADR 48.
  */
 import { type Static, Type } from "typebox";
+import type { Clock } from "../../base/clock.ts";
 import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, orNull } from "../../base/schema.ts";
@@ -23,7 +24,7 @@ import { parseEmailAddress } from "../../shop/people/person.ts";
 import { fileTokenManually } from "../../shop/people/person-identifier.ts";
 import { invitePerson } from "../../shop/people/person-invite.ts";
 import type { Origin, Store } from "../../store/port.ts";
-import { effectView, readEffect } from "./life-effect.ts";
+import { effectView, readEffect, waitUntilSettled } from "./life-effect.ts";
 import { signAsSender } from "./signature.ts";
 
 const MAX_NAME_CHARS = 63;
@@ -74,6 +75,7 @@ export type LifeView = Static<typeof lifeView>;
 
 interface LifeDeps {
   store: Store;
+  clock: Clock;
   sealer: Sealer;
   relays: Pick<LiveRelays, "current">;
   receiver: Pick<Receiver, "receive">;
@@ -115,8 +117,11 @@ export async function playStep(
     if (kit.token !== undefined && step === 1)
       await fileToken(deps, person, kit.token.replace("{run}", run), change);
     const isNew: boolean[] = [];
-    // A person is known before the requests that name only the provider's id of the customer.
-    for (const request of sent.requests.toSorted(byCustomer)) {
+    // A person is known before the requests that name only the provider's id of the customer. An event that finds none would run again in a minute.
+    const requests = sent.requests.toSorted(byCustomer);
+    for (const [at, request] of requests.entries()) {
+      if (requests[at - 1]?.namesCustomer === true && !request.namesCustomer)
+        await waitUntilSettled(deps, environmentId, eventIds);
       const answer = await sendRequest(deps, source, sign(request, nowMs), deps.source);
       isNew.push(!("duplicate" in answer || "ignored" in answer));
       eventIds.push(...listEventIds(answer));

@@ -15,11 +15,11 @@ export const simulationRoutes = [
     body: lifeInput,
     answer: Type.Object({ simulation: lifeView }),
     async handle({ deps, origin, source, environment, body, change }) {
-      const { store, sealer, relays, receiver } = deps;
+      const { store, clock, sealer, relays, receiver } = deps;
       const { invitesPerDay } = deps.config.limits;
       return {
         simulation: await playStep(
-          { store, sealer, relays, receiver, origin, source, invitesPerDay },
+          { store, clock, sealer, relays, receiver, origin, source, invitesPerDay },
           environment,
           body,
           change,
