@@ -196,3 +196,8 @@ export function joinWords(words: readonly string[]): string {
 export function formatCount(count: number): string {
   return String(count).replaceAll(/\B(?=(\d{3})+$)/g, ",");
 }
+
+/** Adds a period to a sentence that has none. */
+export function endSentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}

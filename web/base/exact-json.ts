@@ -86,3 +86,9 @@ export function isObject(value: unknown): value is { [name: string]: Json } {
     typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
   );
 }
+
+/** Returns a value without parts as text, with exact numbers. */
+export function sayValue(value: Json): string {
+  if (value instanceof ExactNumber) return value.text;
+  return typeof value === "string" ? value : String(value);
+}

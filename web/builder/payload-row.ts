@@ -1,5 +1,5 @@
 /** Visible rows of a JSON value that is shown as a tree. Folded parts have no rows, so a large body costs little. */
-import { ExactNumber, isObject, type Json } from "../base/exact-json.ts";
+import { ExactNumber, isObject, type Json, sayValue } from "../base/exact-json.ts";
 import type { Step } from "../editor/json-tree.ts";
 
 const OPEN_DEPTH = 5;
@@ -117,10 +117,4 @@ export function findRows(value: Json, words: string): { rows: PayloadRow[]; isMo
     rowOf(steps, one, { level: 1, position: at + 1, siblings }, null),
   );
   return { rows, isMore };
-}
-
-/** Returns a value without parts as text, with exact numbers. */
-export function sayValue(value: Json): string {
-  if (value instanceof ExactNumber) return value.text;
-  return typeof value === "string" ? value : String(value);
 }

@@ -4,11 +4,11 @@
  */
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { sayCount, sayNumber } from "../base/count-words.ts";
-import { ExactNumber, type Json } from "../base/exact-json.ts";
+import { ExactNumber, type Json, sayValue } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { Icon } from "../component/icon.ts";
 import { escapeTricky } from "../component/safe-text.ts";
-import { findRows, isBranch, listParts, listRows, type PayloadRow, sayValue } from "./payload-row.ts";
+import { findRows, isBranch, listParts, listRows, type PayloadRow } from "./payload-row.ts";
 
 const VALUE_CHARS = 120;
 const MORE_FACTOR = 4;

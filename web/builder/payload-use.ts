@@ -1,8 +1,8 @@
 /** Uses of a value of the request in view: its names in the map, its condition, and its text in a template. Each use is one edit of the definition's text. */
-import { ExactNumber, type Json } from "../base/exact-json.ts";
+import { ExactNumber, type Json, sayValue } from "../base/exact-json.ts";
 import { childOf, type JsonNode, nodeAt, readTree, type Step } from "../editor/json-tree.ts";
 import { removeAt, setValue } from "../editor/text-edit.ts";
-import { isBranch, sayValue } from "./payload-row.ts";
+import { isBranch } from "./payload-row.ts";
 
 interface Use {
   label: string;

@@ -1,11 +1,11 @@
 /** Values that the relay's map read from a request. Each can be copied as its path for templates. */
 import { useState } from "preact/hooks";
 import { sayNumber } from "../base/count-words.ts";
-import { ExactNumber, type Json } from "../base/exact-json.ts";
+import { ExactNumber, type Json, sayValue } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { JsonView } from "../component/json-view.ts";
 import { SafeText } from "../component/safe-text.ts";
-import { copyPath, sayValue } from "./payload-find.ts";
+import { copyPath } from "./payload-find.ts";
 
 const SHOWN = 30;
 const VALUE_CHARS = 300;

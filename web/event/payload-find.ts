@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { copyText } from "../base/clipboard.ts";
 import { sayNumber } from "../base/count-words.ts";
-import { ExactNumber, isObject, type Json } from "../base/exact-json.ts";
+import { isObject, type Json, sayValue } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { Icon } from "../component/icon.ts";
 import { SafeText } from "../component/safe-text.ts";
@@ -79,11 +79,6 @@ function pathOf(spot: Spot): string {
   const keys: string[] = [];
   for (let at: Spot | null = spot; at !== null; at = at.above) if (at.key !== null) keys.push(at.key);
   return keys.reverse().join(".");
-}
-
-export function sayValue(value: Json): string {
-  if (value instanceof ExactNumber) return value.text;
-  return typeof value === "string" ? value : String(value);
 }
 
 function cutAround(value: string, text: string): string {

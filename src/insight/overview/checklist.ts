@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from "typebox";
 import { oneOf, orNull, textOrNull } from "../../base/schema.ts";
+import { endSentence } from "../../base/text.ts";
 import { readEvents } from "../../engine/event/list.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import { findRelay, type RelayRow } from "../../rules/relay/relay.ts";
@@ -302,10 +303,6 @@ async function hasDoneEvent(
 
 function isReal({ cameBy }: { cameBy?: string | null }): boolean {
   return cameBy !== "test";
-}
-
-function endSentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 /** Lists the steps of the secret. A secret that Relay generated counts once a request verified, and a pasted one until a request is rejected. */

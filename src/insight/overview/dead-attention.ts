@@ -3,7 +3,7 @@
  * by resolving the alert about them.
  */
 import { toIso } from "../../base/clock.ts";
-import { formatCount } from "../../base/text.ts";
+import { endSentence, formatCount } from "../../base/text.ts";
 import { WAITING_CODES } from "../../engine/event/alert.ts";
 import { type AlertView, listResolvedTimes } from "../../platform/audit/alert.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
@@ -107,8 +107,4 @@ export async function isCauseOfDeath(
   if (own === undefined || !WAITING_CODES.some((one) => one === code)) return false;
   const sql = "SELECT reason FROM event WHERE seq = ?1";
   return (await tx.get<{ reason: string | null }>(sql, own.newestSeq))?.reason === code;
-}
-
-function endSentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`;
 }

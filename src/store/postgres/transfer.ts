@@ -14,6 +14,7 @@ import {
 import {
   type Cell,
   moves,
+  quote,
   rowsAtOnce,
   type TargetEnd,
   TransferRefused,
@@ -245,8 +246,4 @@ function refuseOther(now: readonly Node[], known: readonly Node[], shown: string
   throw new TransferRefused(
     `A server runs on ${shown} (process ${alive.pid} of ${alive.host}): stop every one, then move.`,
   );
-}
-
-function quote(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }

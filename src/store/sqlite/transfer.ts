@@ -6,6 +6,7 @@ import { MARK, readMark, UNMARK } from "../transfer/mark.ts";
 import {
   type Cell,
   moves,
+  quote,
   rowsAtOnce,
   type SourceEnd,
   type TargetEnd,
@@ -244,8 +245,4 @@ export async function unmarkFile(file: string): Promise<string | null> {
   connection.run("PRAGMA synchronous = FULL");
   connection.run(UNMARK);
   return mark.to;
-}
-
-function quote(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }

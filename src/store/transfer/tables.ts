@@ -100,3 +100,8 @@ export interface TargetEnd extends SourceEnd {
   /** Makes the move permanent. */
   finish(): Promise<void>;
 }
+
+/** Quotes the name of a table or column, as both databases do. */
+export function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
