@@ -733,6 +733,23 @@ CREATE TABLE passed_count (
 
 CREATE INDEX passed_count_by_time ON passed_count (at);
 
+CREATE TABLE passkey (
+  id TEXT PRIMARY KEY,
+  owner_id TEXT NOT NULL REFERENCES owner (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  -- The authenticator's ID of the key pair, in base64url.
+  credential_id TEXT NOT NULL UNIQUE,
+  public_key BLOB NOT NULL,
+  -- The authenticator's count of signatures. It must grow, unless the authenticator does not count.
+  counter INTEGER NOT NULL,
+  -- How browsers reach the authenticator, as a JSON array.
+  transports TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  used_at INTEGER
+) STRICT;
+
+CREATE INDEX passkey_by_owner ON passkey (owner_id);
+
 CREATE TABLE "past_record_watch" (
   relay_id TEXT NOT NULL REFERENCES relay (id) ON DELETE CASCADE,
   collection TEXT NOT NULL,
@@ -1418,6 +1435,13 @@ CREATE TABLE "unknown_request" (
   count INTEGER NOT NULL,
   PRIMARY KEY (environment_id, name)
 ) WITHOUT ROWID;
+
+CREATE TABLE used_challenge (
+  challenge_hash BLOB PRIMARY KEY,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX used_challenge_by_end ON used_challenge (expires_at);
 
 INSERT INTO capture_switch (captured) VALUES (1);
 

@@ -61,6 +61,7 @@ const FLOWS: readonly string[] = [
   "sell-through",
   "validate-trigger",
   "second-factor",
+  "passkey",
   "followed-receiver",
   "kit-lives",
   "kit-save",

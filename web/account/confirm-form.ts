@@ -6,19 +6,35 @@ import type { Confirmation } from "../base/confirmation.ts";
 import { html, type View } from "../base/html.ts";
 import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
+import { canUsePasskeys, signWithPasskey } from "./passkey.ts";
+import { PasskeyButton } from "./passkey-button.ts";
 import { session, signOut } from "./session.ts";
+import { SigninForm } from "./signin-form.ts";
 
 const WHY =
   "This action is sensitive, and you signed in or confirmed 15 minutes ago or more. Nothing was changed yet.";
 
 export function ConfirmForm({ question }: { question: Confirmation }): View {
   const cancel = (): void => question.answer(false);
+  const confirmed = (): void => question.answer(true);
+  const isOwn = (method: string): boolean => question.methods.some((one) => one === method);
+  const passkey = isOwn("passkey") && canUsePasskeys();
+  // A code of the app is for an account without a password, because the password is the shorter way.
+  const totp = isOwn("totp") && !isOwn("password");
+  const canConfirm = passkey || totp;
+  const usePasskey = async (): Promise<void> => {
+    const { options } = await call<{ options: string }>("POST", "/api/session/confirm/options", {});
+    await call("POST", "/api/session/confirm", { passkey: await signWithPasskey(options) });
+    confirmed();
+  };
   return html`<p>${WHY}</p>
     ${
       question.methods.includes("password")
-        ? html`<${PasswordForm} onConfirmed=${() => question.answer(true)} onCancel=${cancel} />`
-        : html`<${SignInAgain} onCancel=${cancel} />`
-    }`;
+        ? html`<${PasswordForm} onConfirmed=${confirmed} onCancel=${cancel} />`
+        : !canConfirm && html`<${SignInAgain} onCancel=${cancel} />`
+    }
+    ${passkey && html`<${PasskeyButton} label="Confirm with a passkey" onUse=${usePasskey} />`}
+    ${totp && html`<${CodeForm} onConfirmed=${confirmed} />`}`;
 }
 
 function PasswordForm({ onConfirmed, onCancel }: { onConfirmed: () => void; onCancel: () => void }): View {
@@ -51,6 +67,15 @@ function PasswordForm({ onConfirmed, onCancel }: { onConfirmed: () => void; onCa
     <div class="dialog-actions"><button type="button" onClick=${onCancel}>Cancel</button>
       <button class="primary" disabled=${isSending}>${isSending ? "One moment…" : "Confirm"}</button></div>
   </form>`;
+}
+
+/** Confirms with a code of the authenticator app. */
+function CodeForm({ onConfirmed }: { onConfirmed: () => void }): View {
+  return html`<${SigninForm} button="Confirm" fields=${[{ name: "code", label: "Code", type: "text", autocomplete: "one-time-code", hint: "The six digits that your authenticator app shows." }]}
+    onSend=${async ({ code = "" }: Record<string, string>) => {
+      await call("POST", "/api/session/confirm", { totp: code });
+      onConfirmed();
+    }} />`;
 }
 
 /** A person without a password can only sign in again. */

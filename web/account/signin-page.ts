@@ -1,12 +1,21 @@
-/** Page for signing in with email and password. It appears at the requested address, which then opens after sign-in. */
+/** Page for signing in with email and password, or with a passkey. It appears at the requested address, which then opens after sign-in. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { FactorStep, type PendingFactor, type SigninAnswer } from "./factor-step.ts";
+import { canUsePasskeys, signWithPasskey } from "./passkey.ts";
+import { PasskeyButton } from "./passkey-button.ts";
 import { enterSession, resumeSession, type Session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { SigninForm } from "./signin-form.ts";
 import { sayWrongAddress } from "./wrong-address.ts";
+
+async function usePasskey(): Promise<void> {
+  const { options } = await call<{ options: string }>("POST", "/api/session/passkey/options", {});
+  const passkey = await signWithPasskey(options);
+  await call("POST", "/api/session/passkey", { passkey });
+  await enterSession();
+}
 
 export function SigninPage({ session }: { session: Session }): View {
   const [pending, setPending] = useState<PendingFactor | null>(null);
@@ -44,6 +53,7 @@ export function SigninPage({ session }: { session: Session }): View {
       if (factor === undefined) await enterSession();
       else setPending(factor);
     }} />
+    ${canUsePasskeys() && html`<${PasskeyButton} label="Sign in with a passkey" onUse=${usePasskey} />`}
     <p class="quiet">Forgot your password? Run <code>relay admin reset</code> on the server for a one-time link.</p>
   <//>`;
 }

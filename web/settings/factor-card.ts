@@ -1,6 +1,8 @@
 /** Second factors of the signed-in member: a list, adding and removing one, and new recovery codes. */
 import { useState } from "preact/hooks";
 import type { FactorView } from "../../src/platform/account/second-factor.ts";
+import { canUsePasskeys } from "../account/passkey.ts";
+import { PasskeySetup } from "../account/passkey-setup.ts";
 import { RecoveryCodes, TotpSetup } from "../account/totp-setup.ts";
 import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
@@ -18,18 +20,26 @@ interface Factors {
   factors: FactorView[];
   recoveryCodes: number;
   required: boolean;
+  /** The reason why the server offers no passkeys; null if it does. */
+  passkeyProblem: string | null;
 }
 
-const KINDS: Readonly<Record<FactorView["kind"], string>> = { totp: "Authenticator app" };
+const KINDS: Readonly<Record<FactorView["kind"], string>> = {
+  passkey: "Passkey",
+  totp: "Authenticator app",
+};
 
 export function FactorCard(): View {
   const { data, error, reload } = useLoad<Factors>(PATH, 60_000);
-  const [isAdding, setAdding] = useState(false);
+  const [adding, setAdding] = useState<FactorView["kind"] | null>(null);
   const [removing, setRemoving] = useState<FactorView | null>(null);
   const [codes, setCodes] = useState<readonly string[] | null>(null);
   const { send, isSending, error: refused } = useSend();
   if (data === undefined) return html`<${NotYet} error=${error} rows=${2} onRetry=${reload} />`;
-  const { factors, recoveryCodes, required } = data;
+  const { factors, recoveryCodes, required, passkeyProblem } = data;
+  const close = (): void => setAdding(null);
+  const noPasskeys =
+    passkeyProblem ?? (canUsePasskeys() ? null : "This browser has no passkeys at this address.");
   const replace = async (): Promise<void> => {
     const wanted = { method: "POST", path: "/api/session/recovery-codes", changes: [PATH] } as const;
     const sent = await send<{ recoveryCodes: string[] }>(wanted);
@@ -38,8 +48,8 @@ export function FactorCard(): View {
   return html`<${SettingCard} title="Second factor" error=${refused}>
     <p>${
       factors.length === 0
-        ? "Only your password protects your account. With an authenticator app, a sign-in also needs a code that changes every 30 seconds."
-        : "A sign-in needs your password and one of these factors."
+        ? "Only your password protects your account. With a passkey or an authenticator app, a password by itself opens nothing."
+        : "A sign-in needs your password and one of these factors. A passkey is also a sign-in by itself."
     }${required && " This server requires a second factor."}</p>
     ${
       factors.length > 0 &&
@@ -52,9 +62,12 @@ export function FactorCard(): View {
       )}</ul>
       <p class=${recoveryCodes < 3 ? "" : "quiet"}>${recoveryCodes === 1 ? "1 recovery code is" : `${recoveryCodes} recovery codes are`} left. Each one replaces a lost device once.</p>`
     }
-    <div class="tab-actions"><button type="button" class=${factors.length === 0 ? "primary" : ""} onClick=${() => setAdding(true)}>Add an authenticator app</button>
+    <div class="tab-actions"><button type="button" class=${factors.length === 0 ? "primary" : ""} onClick=${() => setAdding("totp")}>Add an authenticator app</button>
+      <button type="button" disabled=${noPasskeys !== null} onClick=${() => setAdding("passkey")}>Add a passkey</button>
       ${factors.length > 0 && html`<button type="button" disabled=${isSending} onClick=${() => void replace()}>${isSending ? "One moment…" : "New recovery codes"}</button>`}</div>
-    ${isAdding && html`<${Dialog} title="Add an authenticator app" onClose=${() => setAdding(false)} mustAnswer><${TotpSetup} onDone=${() => setAdding(false)} onCancel=${() => setAdding(false)} /><//>`}
+    ${adding === "totp" && html`<${Dialog} title="Add an authenticator app" onClose=${close} mustAnswer><${TotpSetup} onDone=${close} onCancel=${close} /><//>`}
+    ${noPasskeys !== null && html`<p class="quiet">No passkey can be added. <${Sentence} text=${noPasskeys} /></p>`}
+    ${adding === "passkey" && html`<${Dialog} title="Add a passkey" onClose=${close} mustAnswer><${PasskeySetup} onDone=${close} onCancel=${close} /><//>`}
     ${codes !== null && html`<${Dialog} title="New recovery codes" onClose=${() => setCodes(null)} mustAnswer><p>The earlier codes do not work any more.</p><${RecoveryCodes} codes=${codes} button="I stored the codes" onClose=${() => setCodes(null)} /><//>`}
     ${removing !== null && html`<${Remove} factor=${removing} isLast=${factors.length === 1} onClose=${() => setRemoving(null)} />`}
   <//>`;

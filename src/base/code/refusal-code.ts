@@ -168,7 +168,7 @@ export const REFUSALS = {
   second_factor_required: {
     status: 403,
     what: "The server requires a second factor, and the person of the session or key has none.",
-    todo: "Sign in to the dashboard, which then shows how to add an authenticator app. Keys of `relay login` work again after that.",
+    todo: "Sign in to the dashboard, which then shows how to add an authenticator app or a passkey. Keys of `relay login` work again after that.",
   },
   wrong_environment: {
     status: 403,

@@ -16,6 +16,7 @@ import { endExpiredApprovals } from "../../operator/sync/approval.ts";
 import { findEnvironmentAfter } from "../../platform/account/environment.ts";
 import { deleteEndedLogins } from "../../platform/account/login.ts";
 import { deleteOldOwnerNetworks } from "../../platform/account/owner-network.ts";
+import { deleteUsedChallenges } from "../../platform/account/passkey.ts";
 import { deletePendingSignins } from "../../platform/account/pending-signin.ts";
 import { deleteEndedSessions } from "../../platform/account/session.ts";
 import { deleteUnconfirmedTotp } from "../../platform/account/totp.ts";
@@ -87,6 +88,7 @@ export const RETENTION: Readonly<Record<string, Step>> = {
   "owners' networks": single(deleteOldOwnerNetworks),
   logins: single(deleteEndedLogins),
   "pending sign-ins": single(deletePendingSignins),
+  "used challenges": single(deleteUsedChallenges),
   "unconfirmed authenticator apps": single(deleteUnconfirmedTotp),
   "people's sessions": single(deleteEndedPersonSessions),
   // The audit of a busy relay's runs must not fill the disk for a year.

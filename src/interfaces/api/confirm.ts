@@ -11,14 +11,21 @@ import {
   listAuthenticationMethods,
 } from "../../platform/account/authentication.ts";
 import { findOwnerByEmail, hasSamePassword, verifyPassword } from "../../platform/account/owner.ts";
+import { listPasskeys, loadPasskeys, makeChallenge, signinOptions } from "../../platform/account/passkey.ts";
 import { recordAuthentication } from "../../platform/account/session.ts";
-import { loadTotp, useTotp } from "../../platform/account/totp.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Writer } from "../../store/port.ts";
 import type { Owner } from "../http/admission.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { ownerRoute } from "../http/route.ts";
-import { refuseCode, totpField } from "./signin-factor.ts";
+import {
+  passkeyField,
+  passkeyOptions,
+  prepareFactor,
+  requirePasskeySite,
+  sayRefused,
+  totpField,
+} from "./signin-factor.ts";
 
 /** A person who is signed in, and the address of the request. */
 interface Asking {
@@ -34,7 +41,8 @@ type Check = (call: Asking, given: string) => Promise<(tx: Writer) => Promise<vo
 /** The methods that check a field of the body. The OpenID provider has its own routes (oidc.ts). */
 const CHECKS: Readonly<Record<Exclude<AuthenticationMethod, "oidc">, Check>> = {
   password: checkPassword,
-  totp: checkTotp,
+  totp: checkFactor("totp"),
+  passkey: checkFactor("passkey"),
 };
 
 const CHECKED = Object.keys(CHECKS) as (keyof typeof CHECKS)[];
@@ -47,24 +55,32 @@ async function checkPassword(call: Asking, given: string): Promise<(tx: Writer) 
   };
 }
 
-async function checkTotp(
-  { deps, owner, source, nowMs }: Asking,
-  given: string,
-): Promise<() => Promise<void>> {
-  const { sealer, store, signinCap } = deps;
-  const place = { kind: "device", name: owner.sessionId } as const;
-  await signinCap.countAttempt(source, owner.email, place);
-  const library = await loadTotp();
-  const code = { ownerId: owner.id, code: given.replace(/\s/g, ""), sealer, nowMs };
-  const result = await store.write("dashboard", async (tx) => {
-    const used = await useTotp(tx, library, code);
-    if (used !== "right") await audit(tx, { owner, nowMs }, "owner.confirmation_refused", "totp");
-    return used;
-  });
-  if (result !== "right") throw new Refusal("forbidden", refuseCode("totp", result).message);
-  signinCap.releaseAttempt(source, owner.email, place);
-  return async () => undefined;
+/** Checks a second factor of the person, and uses it up before the confirmation. */
+function checkFactor(method: "totp" | "passkey"): Check {
+  return async ({ deps, owner, source, nowMs }, given) => {
+    const { store, signinCap } = deps;
+    const place = { kind: "device", name: owner.sessionId } as const;
+    await signinCap.countAttempt(source, owner.email, place);
+    const useProof = await prepareFactor(method, {
+      deps,
+      ownerId: owner.id,
+      text: given,
+      purpose: purposeOf(owner),
+      nowMs,
+    });
+    const result = await store.write("dashboard", async (tx) => {
+      const used = await useProof(tx);
+      if (used !== "right") await audit(tx, { owner, nowMs }, "owner.confirmation_refused", method);
+      return used;
+    });
+    if (result !== "right") throw new Refusal("forbidden", sayRefused(method, result));
+    signinCap.releaseAttempt(source, owner.email, place);
+    return async () => undefined;
+  };
 }
+
+/** Returns the purpose of the challenge of a passkey that confirms this session. */
+const purposeOf = ({ sessionId }: Owner): string => `confirm ${sessionId}`;
 
 /**
  * Returns the account if the password is its own. The attempt counts in the limits of sign-in. The session counts as the device, so that guesses
@@ -116,6 +132,7 @@ export const confirmRoutes = [
     body: fields({
       password: Type.Optional(Type.String({ description: "the password of the account" })),
       totp: Type.Optional(totpField),
+      passkey: Type.Optional(passkeyField),
     }),
     answer: Type.Object({ method: oneOf(AUTHENTICATION_METHODS) }),
     async handle(call) {
@@ -134,6 +151,21 @@ export const confirmRoutes = [
         await audit(tx, call, "owner.confirmed", method);
       });
       return { method };
+    },
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/session/confirm/options",
+    needs: null,
+    enrolls: true,
+    summary: "Returns the options for a confirmation with a passkey of the signed-in member.",
+    answer: passkeyOptions,
+    async handle({ deps, owner, nowMs }) {
+      const site = requirePasskeySite(deps);
+      const passkeys = await deps.store.read((tx) => listPasskeys(tx, owner.id));
+      const challenge = makeChallenge(deps.sealer, purposeOf(owner), nowMs);
+      const options = await signinOptions(await loadPasskeys(), { site, passkeys, challenge });
+      return { options: JSON.stringify(options) };
     },
   }),
 ];

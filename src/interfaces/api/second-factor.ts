@@ -4,8 +4,18 @@
  */
 import { Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
-import { fields } from "../../base/schema.ts";
+import { fields, textOrNull } from "../../base/schema.ts";
 import { findOwnerById } from "../../platform/account/owner.ts";
+import {
+  addPasskey,
+  findPasskeySite,
+  listPasskeys,
+  loadPasskeys,
+  makeChallenge,
+  readCredential,
+  registrationOptions,
+  verifyNewPasskey,
+} from "../../platform/account/passkey.ts";
 import { countRecoveryCodes, replaceRecoveryCodes } from "../../platform/account/recovery-code.ts";
 import {
   factorView,
@@ -25,16 +35,19 @@ import type { Owner } from "../http/admission.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { ownerRoute } from "../http/route.ts";
 import { requireStill } from "./account.ts";
-import { refuseCode, totpField } from "./signin-factor.ts";
+import { passkeyField, passkeyOptions, requirePasskeySite, sayRefused, totpField } from "./signin-factor.ts";
 
 const codes = Type.Array(Type.String(), {
   description: "the ten recovery codes, which no other response contains",
 });
 
+const factorName = Type.String({ maxLength: 200, description: "the name of the device, such as Phone" });
+
 const factorsView = Type.Object({
   factors: Type.Array(factorView),
   recoveryCodes: Type.Integer({ description: "the number of recovery codes that were not used" }),
   required: Type.Boolean({ description: "whether each member of the server needs a second factor" }),
+  passkeyProblem: textOrNull,
 });
 
 const ruleView = Type.Object({
@@ -64,6 +77,30 @@ function requirePasswords({ config }: HttpDeps): void {
   );
 }
 
+/** Returns why the dashboard offers no passkeys; null if it offers them. */
+function sayPasskeyProblem(deps: HttpDeps): string | null {
+  const site = findPasskeySite(deps.baseUrl());
+  return typeof site === "string" ? site : null;
+}
+
+/** Returns the purpose of the challenge of a new passkey. */
+const newPasskeyOf = ({ sessionId }: Owner): string => `register ${sessionId}`;
+
+/** Completes a new factor of the person in the transaction. Returns it with the recovery codes that the first factor makes. */
+async function completeFactor(
+  tx: Writer,
+  { owner, nowMs }: { owner: Owner; nowMs: number },
+  id: string,
+  { sealer }: HttpDeps,
+) {
+  const isFirst = await recordFirstFactor(tx, { ownerId: owner.id, sessionId: owner.sessionId });
+  const factor = (await listFactors(tx, owner.id)).find((one) => one.id === id);
+  if (factor === undefined) throw new Error("The new factor is not listed.");
+  const { kind, name } = factor;
+  await audit(tx, { owner, nowMs }, { action: "owner.factor_added", after: { kind, name } });
+  return { factor, recoveryCodes: isFirst ? await replaceRecoveryCodes(tx, sealer, owner.id) : [] };
+}
+
 /** Returns the squares of a QR code: their number in a row, and the dark ones as the path of an SVG. */
 async function drawQr(text: string): Promise<{ size: number; path: string }> {
   const { encode } = await import("uqr");
@@ -84,6 +121,7 @@ export const secondFactorRoutes = [
       factors: await listFactors(tx, owner.id),
       recoveryCodes: await countRecoveryCodes(tx, owner.id),
       required: await isRequired(tx, deps),
+      passkeyProblem: sayPasskeyProblem(deps),
     }),
   }),
   ownerRoute({
@@ -95,7 +133,7 @@ export const secondFactorRoutes = [
     summary:
       "Creates the secret of an authenticator app. The app becomes a second factor when its first code is confirmed, within ten minutes.",
     body: fields({
-      name: Type.String({ maxLength: 200, description: "the name of the device, such as Phone" }),
+      name: factorName,
     }),
     answer: Type.Object({
       id: Type.String(),
@@ -135,16 +173,58 @@ export const secondFactorRoutes = [
         const given = { ownerId: owner.id, id: params.id, code, sealer, nowMs };
         const result = await confirmTotp(tx, library, given);
         if (result !== "right") return null;
-        const isFirst = await recordFirstFactor(tx, { ownerId: owner.id, sessionId: owner.sessionId });
-        const factor = (await listFactors(tx, owner.id)).find(({ id }) => id === params.id);
-        if (factor === undefined) throw new Error("The confirmed factor is not listed.");
-        const { kind, name } = factor;
-        await audit(tx, { owner, nowMs }, { action: "owner.factor_added", after: { kind, name } });
-        return { factor, recoveryCodes: isFirst ? await replaceRecoveryCodes(tx, sealer, owner.id) : [] };
+        return await completeFactor(tx, { owner, nowMs }, params.id, deps);
       });
-      if (done === null) throw new Refusal("invalid_input", refuseCode("totp", "wrong").message);
+      if (done === null) throw new Refusal("invalid_input", sayRefused("totp", "wrong"));
       signinCap.releaseAttempt(source, owner.email, place);
       return done;
+    },
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/session/factors/passkey/options",
+    needs: null,
+    enrolls: true,
+    sensitive: true,
+    summary:
+      "Returns the options for a new passkey of the signed-in member. They work once, for five minutes.",
+    answer: passkeyOptions,
+    async handle({ deps, owner, nowMs }) {
+      requirePasswords(deps);
+      const site = requirePasskeySite(deps);
+      const passkeys = await deps.store.read((tx) => listPasskeys(tx, owner.id));
+      const challenge = makeChallenge(deps.sealer, newPasskeyOf(owner), nowMs);
+      const options = await registrationOptions(await loadPasskeys(), { site, owner, passkeys, challenge });
+      return { options: JSON.stringify(options) };
+    },
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/session/factors/passkey",
+    needs: null,
+    enrolls: true,
+    sensitive: true,
+    summary:
+      "Adds a passkey, which must verify its user. For the first factor, the answer has ten recovery codes, and all other sessions end.",
+    body: fields({ name: factorName, passkey: passkeyField }),
+    answer: Type.Object({ factor: factorView, recoveryCodes: codes }),
+    status: 201,
+    async handle({ deps, owner, body, nowMs }) {
+      requirePasswords(deps);
+      const site = requirePasskeySite(deps);
+      const check = { site, sealer: deps.sealer, purpose: newPasskeyOf(owner), nowMs };
+      const given = readCredential("passkey", body.passkey);
+      const made = await verifyNewPasskey(await loadPasskeys(), given, check);
+      if (made === null)
+        throw new Refusal(
+          "invalid_input",
+          "passkey is not a new passkey of this site that verifies its user, or took longer than five minutes: retry, or use another device.",
+        );
+      return await deps.store.write("dashboard", async (tx) => {
+        const name = await requireFactorName(tx, owner.id, body.name);
+        const id = await addPasskey(tx, { ownerId: owner.id, name, nowMs }, made);
+        return await completeFactor(tx, { owner, nowMs }, id, deps);
+      });
     },
   }),
   ownerRoute({

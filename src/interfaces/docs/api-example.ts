@@ -24,6 +24,7 @@ export interface ApiExample {
 const NOBODY = { name: "orders" };
 const PERSON = { id: "$PERSON" };
 const EVENT = { id: "$EVENT" };
+const NO_PASSKEYS = "Passkeys need a server at an https address with a name, or at http://localhost.";
 const ONCE = "The link or the code belongs to one person, so this line by itself is rejected.";
 
 /** The routes whose order in a page differs from the code's. Deletions come last. */
@@ -106,6 +107,25 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
     body: { password: "a long password" },
     status: 400,
     note: "Her account has no password here.",
+  },
+  "POST /api/session/confirm/options": { status: 403, note: NO_PASSKEYS },
+  "POST /api/session/factors/passkey/options": { status: 403, note: NO_PASSKEYS },
+  "POST /api/session/factors/passkey": {
+    body: { name: "Laptop", passkey: "{}" },
+    status: 403,
+    note: NO_PASSKEYS,
+  },
+  "POST /api/session/passkey/options": {
+    body: {},
+    headers: ['-H "Origin: $BASE"'],
+    status: 403,
+    note: NO_PASSKEYS,
+  },
+  "POST /api/session/passkey": {
+    body: { passkey: "{}" },
+    headers: ['-H "Origin: $BASE"'],
+    status: 403,
+    note: NO_PASSKEYS,
   },
   "POST /api/session/factors/totp": { body: { name: "Phone" } },
   "POST /api/session/factors/:id/confirm": {

@@ -1,8 +1,9 @@
 /** The methods by which a signed-in person can prove again who they are, for an action that needs a recent authentication. */
 import type { Reader } from "../../store/port.ts";
+import { hasPasskey } from "./passkey.ts";
 import { hasTotp } from "./totp.ts";
 
-export const AUTHENTICATION_METHODS = ["password", "totp", "oidc"] as const;
+export const AUTHENTICATION_METHODS = ["password", "totp", "passkey", "oidc"] as const;
 export type AuthenticationMethod = (typeof AUTHENTICATION_METHODS)[number];
 
 /** Lists the methods that the account has. One of them is enough. */
@@ -18,6 +19,7 @@ export async function listAuthenticationMethods(
   const methods: AuthenticationMethod[] = [];
   if ((await tx.get(password, ownerId)) !== null) methods.push("password");
   if (await hasTotp(tx, ownerId)) methods.push("totp");
+  if (await hasPasskey(tx, ownerId)) methods.push("passkey");
   if ((await tx.get(identity, ownerId)) !== null) methods.push("oidc");
   return methods;
 }

@@ -217,7 +217,8 @@ export async function listOwnerViews(tx: Reader, nowMs: number): Promise<OwnerVi
     Owner & { hasPassword: number; hasFactor: number; sessions: number; seenAt: number | null }
   >(
     `SELECT owner.id, owner.email, owner.created_at AS createdAt, owner.password_hash IS NOT NULL AS hasPassword,
-       EXISTS (SELECT 1 FROM totp WHERE totp.owner_id = owner.id AND confirmed_at IS NOT NULL) AS hasFactor,
+       EXISTS (SELECT 1 FROM totp WHERE totp.owner_id = owner.id AND confirmed_at IS NOT NULL)
+         OR EXISTS (SELECT 1 FROM passkey WHERE passkey.owner_id = owner.id) AS hasFactor,
        count(session.id) AS sessions, max(coalesce(session.seen_at, session.created_at)) AS seenAt
      FROM owner LEFT JOIN session INDEXED BY session_by_owner ON session.owner_id = owner.id AND session.expires_at > ?1
      GROUP BY owner.id ORDER BY owner.created_at, owner.id`,

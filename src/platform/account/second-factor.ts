@@ -8,15 +8,16 @@ import { oneOf, show, time, timeOrNull } from "../../base/schema.ts";
 import { cutToLine, plain } from "../../base/text.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, flag, integer } from "../../store/table.ts";
+import { hasPasskey } from "./passkey.ts";
 import { endPendingSignins } from "./pending-signin.ts";
 import { countRecoveryCodes, deleteRecoveryCodes } from "./recovery-code.ts";
 import { endSessions } from "./session.ts";
 import { hasTotp } from "./totp.ts";
 
 /** The kinds of factors that a person can add. */
-const FACTOR_KINDS = ["totp"] as const;
+const FACTOR_KINDS = ["passkey", "totp"] as const;
 /** The ways to complete a sign-in that waits for a second factor. */
-export const FACTOR_METHODS = ["totp", "recoveryCode"] as const;
+export const FACTOR_METHODS = ["passkey", "totp", "recoveryCode"] as const;
 export type FactorMethod = (typeof FACTOR_METHODS)[number];
 
 /** The most factors of one person. */
@@ -36,26 +37,29 @@ export type FactorView = Static<typeof factorView>;
 export async function listFactors(tx: Reader, ownerId: string): Promise<FactorView[]> {
   const rows = await tx.all<{
     id: string;
-    kind: "totp";
+    kind: FactorView["kind"];
     name: string;
     createdAt: number;
     usedAt: number | null;
   }>(
     `SELECT id, 'totp' AS kind, name, confirmed_at AS createdAt, used_at AS usedAt
-     FROM totp WHERE owner_id = ?1 AND confirmed_at IS NOT NULL ORDER BY confirmed_at, id`,
+     FROM totp WHERE owner_id = ?1 AND confirmed_at IS NOT NULL
+     UNION ALL SELECT id, 'passkey' AS kind, name, created_at AS createdAt, used_at AS usedAt FROM passkey WHERE owner_id = ?1
+     ORDER BY createdAt, id`,
     ownerId,
   );
   return rows.map((row) => show(factorView, row));
 }
 
 /** Reports whether the person has a factor. */
-export function hasFactor(tx: Reader, ownerId: string): Promise<boolean> {
-  return hasTotp(tx, ownerId);
+export async function hasFactor(tx: Reader, ownerId: string): Promise<boolean> {
+  return (await hasTotp(tx, ownerId)) || (await hasPasskey(tx, ownerId));
 }
 
 /** Lists the ways in which the person can complete a sign-in now; none without a factor. */
 export async function listFactorMethods(tx: Reader, ownerId: string): Promise<FactorMethod[]> {
   const methods: FactorMethod[] = [];
+  if (await hasPasskey(tx, ownerId)) methods.push("passkey");
   if (await hasTotp(tx, ownerId)) methods.push("totp");
   if (methods.length > 0 && (await countRecoveryCodes(tx, ownerId)) > 0) methods.push("recoveryCode");
   return methods;
@@ -109,6 +113,7 @@ export async function removeFactor(
       "This server requires a second factor, and this is your only one: add another first, then remove this one.",
     );
   await tx.run("DELETE FROM totp WHERE id = ?1", id);
+  await tx.run("DELETE FROM passkey WHERE id = ?1", id);
   if (all.length === 1) await endFactors(tx, ownerId);
   return found;
 }
@@ -117,6 +122,7 @@ export async function removeFactor(
 export async function resetFactors(tx: Writer, ownerId: string): Promise<number> {
   const count = (await listFactors(tx, ownerId)).length;
   await tx.run("DELETE FROM totp WHERE owner_id = ?1", ownerId);
+  await tx.run("DELETE FROM passkey WHERE owner_id = ?1", ownerId);
   await endFactors(tx, ownerId);
   await endSessions(tx, ownerId, null);
   return count;

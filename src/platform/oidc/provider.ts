@@ -178,7 +178,7 @@ export async function requirePasswordSignin(tx: Reader): Promise<void> {
   if (passwords) return;
   throw new Refusal(
     "password_signin_off",
-    `This server takes no password: sign in with ${provider}. If it is not available, an owner allows passwords with relay oidc passwords on.`,
+    `This server takes no password and no passkey: sign in with ${provider}. If it is not available, an owner allows passwords with relay oidc passwords on.`,
   );
 }
 
