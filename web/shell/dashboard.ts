@@ -1,6 +1,5 @@
 /** Root of the page: a sign-in page or the shell, by address and session. If the session ends, the sign-in page covers the shell. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ResetPage, SetupPage, SigninLinkPage } from "../account/link-page.ts";
 import { loadSession, type Session, session, signOut } from "../account/session.ts";
 import { SigninPage } from "../account/signin-page.ts";
 import { accessChanged, sentenceOf } from "../base/api.ts";
@@ -14,6 +13,17 @@ import { Toasts, tellFailed } from "../component/toast.ts";
 import { laterPage } from "./later-page.ts";
 import { Shell } from "./shell.ts";
 
+const SigninLinkPage = laterPage(
+  "Sign in",
+  async () => (await import("../account/link-page.ts")).SigninLinkPage,
+  true,
+);
+const SetupPage = laterPage("Set up", async () => (await import("../account/link-page.ts")).SetupPage, true);
+const ResetPage = laterPage(
+  "New password",
+  async () => (await import("../account/link-page.ts")).ResetPage,
+  true,
+);
 const ApprovalPage = laterPage(
   "Approval",
   async () => (await import("../approval/approval-page.ts")).ApprovalPage,
