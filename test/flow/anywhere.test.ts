@@ -40,6 +40,8 @@ const HERE_ALONE: Readonly<Record<string, string>> = {
   "members invite": "a key is of one environment, and members are of the whole server",
   "members change": "a key is of one environment, and members are of the whole server",
   "members remove": "a key is of one environment, and members are of the whole server",
+  "members reset-factor": "a key is of one environment, and members are of the whole server",
+  "members require-factor": "a key is of one environment, and members are of the whole server",
   backup: "a backup is a file of the server",
   "backups list": "a backup is a file of the server",
   "backups copy": "a backup is a file of the server",

@@ -10,12 +10,15 @@ import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 const cwd = mkdtempSync(join(tmpdir(), "relay-cli-example-"));
 afterAll(() => rmSync(cwd, { recursive: true }));
 
-/** The test only parses the lines of these commands. They start a service, ask a name server, or hold a database after replacing it. */
-const NOT_RUN = new Set(["dev", "serve", "restore", "login", "domain verify", "move"]);
+/** The test only parses the lines of these commands. They start a service, ask a name server, call a service, or hold a database after replacing it. */
+const NOT_RUN = new Set(["dev", "serve", "restore", "login", "domain verify", "alerts test-channel", "move"]);
 /** They need a server, and without one they report that it is not named. */
 const OF_A_SERVER = new Set(["status", "sync", "promote", "pull"]);
 /** A version that is not from a release has no address to ask, and the command reports that. */
 const OF_A_RELEASE = new Set(["upgrade"]);
+
+/** The text of a file that an example reads and whose name says that it holds a URL. */
+const WEBHOOK_URL = "https://hooks.slack.com/services/T000/B000/XXXX";
 
 const EXAMPLES = COMMANDS.flatMap((command) => (command.examples ?? []).map((line): [string, typeof command] => [line, command]));
 
@@ -31,7 +34,7 @@ function readExample(example: string) {
       .map((word) => word.split("=") as [string, string]),
   );
   const line = words.slice(at + 1).map((word) => word.replaceAll(/\/(var\/lib|mnt)\//g, `${cwd}/`));
-  return { line, env, input: file === undefined ? "" : '{"kind":"shared","fields":{}}' };
+  return { line, env, input: file === undefined ? "" : file.includes("url") ? WEBHOOK_URL : '{"kind":"shared","fields":{}}' };
 }
 
 async function run(example: string): Promise<CommandResult> {

@@ -69,6 +69,7 @@ const ONLY_THERE = [
     "relay dev",
     "relay doctor",
     "relay login",
+    "relay oidc passwords",
     "relay promote",
     "relay pull",
     "relay relays cases",

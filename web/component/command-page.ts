@@ -116,6 +116,8 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "files upload": [FILES, "Upload a file…"],
   "import-missed": [relayAt(), "Import missed events…"],
   "keys list": [at("Settings › Keys", "settings", "keys")],
+  "members require-factor": [at("Settings › Members", "settings", "members")],
+  "oidc provider": [at("Settings › Members", "settings", "members")],
   "people activate": [person, "Activate"],
   "people allow-mail": [person, "Allow event mail"],
   "people change-address": [person, "Change address…"],
