@@ -319,6 +319,17 @@ describe("a response", () => {
     expect(message.length).toBeLessThan(400);
   });
 
+  test.each([
+    ['{"message":"Route POST:/hooks/T0/pa%20ss-word?key=abcdefgh not found"}', "Route POST:… not found"],
+    ["no route /hooks/T0/pa%20ss-word", "no route …"],
+    ["https:\\/\\/example.com\\/hooks\\/T0\\/pa%20ss-word", "T0\\/…"],
+    ["unknown hook pa ss-word of key abcdefgh", "unknown hook … of key …"],
+  ])("is shown without a part of a secret address: %s", (body, shown) => {
+    const { message } = read("webhook", 404, body, {}, ["https://example.com/hooks/T0/pa%20ss-word?key=abcdefgh"]);
+    expect(message).toContain(shown);
+    for (const part of ["ss-word", "abcdefgh"]) expect(message).not.toContain(part);
+  });
+
   test("of a private address names the option that allows it", () => {
     const outcome = { kind: "refused", code: "private_address", message: "url's host ntfy.lan resolves to 10.0.0.1, a private address." } as const;
     const result = readResult(CHANNEL_KINDS.ntfy as ChannelKind, outcome, { secrets: [], nowMs: START_MS });

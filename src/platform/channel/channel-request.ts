@@ -237,8 +237,33 @@ function at(value: Json, path: string): Json | undefined {
 function cleanReason(found: Json | undefined, secrets: readonly string[]): string {
   if (typeof found !== "string" || found.trimStart().startsWith("<")) return "";
   let text = found;
-  for (const secret of secrets) text = text.replaceAll(secret, "…");
+  for (const secret of secrets.flatMap(listForms)) text = text.replaceAll(secret, "…");
   return cutToLine(text, MAX_REASON_CHARS).replace(/\.$/, "");
+}
+
+/** The shortest part of an address that is hidden. Shorter parts are words such as `api`. */
+const MIN_PART_CHARS = 8;
+
+/**
+ * Lists the texts that give a secret away, the longest first: the secret and, for an address, its path, its query and their parts. A web framework
+ * answers a wrong path with "Route POST:/path not found", and some escape each slash.
+ */
+function listForms(secret: string): string[] {
+  const url = /^https?:/.test(secret) ? URL.parse(secret) : null;
+  if (url === null) return [secret];
+  const parts = `${url.pathname}${url.search}`.split(/[/?&=]/).flatMap((part) => [part, readEscapes(part)]);
+  const long = [secret, url.href, url.pathname + url.search, url.pathname, ...parts].filter(
+    (form) => form.length >= MIN_PART_CHARS,
+  );
+  return [...new Set(long)].sort((one, other) => other.length - one.length);
+}
+
+function readEscapes(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** Reads Retry-After: seconds or a date. */
