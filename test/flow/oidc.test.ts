@@ -418,7 +418,18 @@ describe("a state", () => {
     expect((await browser.finish(search)).json.message).toBe("The OpenID provider of this server was changed meanwhile: sign in again.");
   });
 
-  for (const path of ["//evil.example.com", "https://evil.example.com", "/\\evil.example.com", "\\/evil", "javascript:alert(1)", "/a\nb", "home"])
+  for (const path of [
+    "//evil.example.com",
+    "https://evil.example.com",
+    "/\\evil.example.com",
+    "\\/evil",
+    "javascript:alert(1)",
+    "/a\nb",
+    "home",
+    "/.//evil.example.com",
+    "/a/..//evil.example.com",
+    "/%2e//evil.example.com",
+  ])
     test(`never leads to ${JSON.stringify(path)}`, async () => {
       const refused = await new Browser().post("/api/session/oidc/start", { returnTo: path });
       expect([refused.status, refused.json.code]).toEqual([400, "invalid_input"]);
