@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createOwner, hashPassword } from "../../src/platform/account/owner.ts";
 import { SERVER_SCOPE } from "../../src/platform/audit/audit.ts";
 import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
+import { addSigned, beginSignin, codeOf, enroll, PASSWORD as FACTOR_PASSWORD } from "../kit/factor.ts";
 import { CLIENT_ID, CLIENT_SECRET, type OidcDouble, startOidcProvider } from "../kit/oidc-provider.ts";
 
 const MINUTE_MS = 60_000;
@@ -174,6 +175,18 @@ describe("a sign-in", () => {
     await browser.signIn("kim");
     expect((await browser.session()).needsFactor).toBe(false);
     expect((await browser.post("/api/apps", { name: "Another" })).status).toBe(201);
+  });
+
+  test("of a member without a password lets no owner set one for them", async () => {
+    await configure();
+    provider.accounts.set("kim", kim);
+    await new Browser().signIn("kim");
+    const { id } = (await member(kim.email)) as { id: string };
+    const refused = await api.call(`/api/owners/${id}/link`, { method: "POST", session: true, body: {} });
+    expect([refused.status, refused.json.code]).toEqual([409, "in_use"]);
+    expect(refused.json.message).toStartWith("kim@example.com signs in at the OpenID provider");
+    await api.call("/api/oidc", { method: "DELETE", session: true, body: {} });
+    expect((await api.call(`/api/owners/${id}/link`, { method: "POST", session: true, body: {} })).status).toBe(201);
   });
 
   test("works in two tabs of one browser", async () => {
@@ -572,6 +585,23 @@ describe("sign-in with passwords", () => {
     await new Browser().signIn("kim");
     expect((await switchTo(false)).json.message).toContain("No owner of everything has signed in with Example ID yet");
     expect((await signIn()).status).toBe(200);
+  });
+
+  test("that was begun before it was switched off does not end with a code, and no password is changed", async () => {
+    provider.accounts.set("boss", { ...kim, groups: ["admins"] });
+    const boss = new Browser();
+    await boss.signIn("boss");
+    const bea = await enroll(api, await addSigned(api, "bea@example.com"));
+    await api.clock.advance(MINUTE_MS);
+    const token = await beginSignin(api, bea.email);
+    expect((await switchTo(false)).status).toBe(200);
+    const before = await api.snapshot();
+    const late = await new Browser().post("/api/session/factor", { token, totp: codeOf(bea.secret, api.clock.now()) });
+    expect([late.status, late.json.code]).toEqual([403, "password_signin_off"]);
+    const body = { current: FACTOR_PASSWORD, password: "another good one" };
+    const changed = await bea.call("/api/session/password", { method: "PUT", body });
+    expect([changed.status, changed.json.code]).toEqual([403, "password_signin_off"]);
+    expect(changesBetween(before, await api.snapshot())).toEqual({});
   });
 
   test("is off, then on again with another provider or without one", async () => {

@@ -7,6 +7,7 @@ import { toIso } from "../../base/clock.ts";
 import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, oneOf, time } from "../../base/schema.ts";
+import { listAuthenticationMethods } from "../../platform/account/authentication.ts";
 import {
   FULL_OWNER,
   listMemberships,
@@ -209,6 +210,11 @@ export const accountRoutes = [
           throw new Refusal(
             "in_use",
             `${found.email} already has a password, and no other person can set it. Create a reset link on the server: relay admin reset.`,
+          );
+        if ((await listAuthenticationMethods(tx, found.id)).includes("oidc"))
+          throw new Refusal(
+            "in_use",
+            `${found.email} signs in at the OpenID provider, and no other person can set their password. Create a reset link on the server: relay admin reset.`,
           );
         await audit(tx, { owner, nowMs }, { action: "owner.invited", target: `owner:${found.email}` });
         return { link: await makeInvite(tx, deps, found.id, nowMs) };

@@ -24,7 +24,7 @@ import {
 import { createSession, findSession, signOut } from "../../platform/account/session.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import { isProviderSession } from "../../platform/oidc/admitted-identity.ts";
-import { findSigninWays } from "../../platform/oidc/provider.ts";
+import { findSigninWays, requirePasswordSignin } from "../../platform/oidc/provider.ts";
 import type { Reader } from "../../store/port.ts";
 import { lacksFactor, requireRecentAuthentication, seenFrom } from "../http/admission.ts";
 import {
@@ -165,6 +165,7 @@ export const sessionRoutes = [
     }),
     answer: null,
     async handle({ deps, owner, request, source, body, headers, nowMs }) {
+      await deps.store.read(requirePasswordSignin);
       const known = await deps.store.read((tx) => findOwnerByEmail(tx, owner.email));
       // A person without a password has no current one to give.
       if (known?.passwordHash == null) await requireRecentAuthentication(deps, request);

@@ -189,6 +189,8 @@ export const signinFactorRoutes = [
       const done = await store.write("dashboard", async (tx) => {
         // Another request may have used the sign-in meanwhile.
         const pending = await requirePendingSignin(tx, body.token, nowMs);
+        // Passwords may have been switched off since the sign-in began.
+        await requirePasswordSignin(tx);
         const result = await useProof(tx);
         if (result !== "right") {
           await countRefusedCode(tx, pending);
@@ -266,6 +268,7 @@ export const signinFactorRoutes = [
       const given = { deps, ownerId: owner.id, text: body.passkey, purpose: SIGNIN_PURPOSE, nowMs };
       const useProof = await prepareFactor("passkey", given);
       const done = await store.write("dashboard", async (tx) => {
+        await requirePasswordSignin(tx);
         const result = await useProof(tx);
         if (result === "right")
           return await startSession(tx, owner, { how: "passkey", twoFactor: true }, call);

@@ -15,6 +15,7 @@ import { FACTOR_METHODS, hasFactor, listFactorMethods } from "../../platform/acc
 import { createSession } from "../../platform/account/session.ts";
 import type { KnownPlace } from "../../platform/account/signin-cap.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
+import { requirePasswordSignin } from "../../platform/oidc/provider.ts";
 import type { Writer } from "../../store/port.ts";
 import { seenFrom } from "../http/admission.ts";
 import { readDeviceCookie, writeDeviceCookie, writeSessionCookie } from "../http/cookie.ts";
@@ -50,10 +51,11 @@ export interface SigninCall {
 
 /**
  * Continues a sign-in whose first proof was right: a session, or a pending sign-in if the account has a second factor. Local development has no
- * passwords, so it needs no factor.
+ * passwords, so it needs no factor. Throws `password_signin_off`, because passwords may have been switched off while the proof was checked.
  */
 export async function continueSignin(tx: Writer, owner: SignedIn, how: FirstProof, call: SigninCall) {
   const { deps, nowMs } = call;
+  await requirePasswordSignin(tx);
   if (deps.config.mode === "local" || !(await hasFactor(tx, owner.id)))
     return await startSession(tx, owner, { how, twoFactor: false }, call);
   const pending = await beginPendingSignin(tx, { ownerId: owner.id, how, nowMs });
