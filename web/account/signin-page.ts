@@ -2,13 +2,16 @@
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
-import { FactorStep, type PendingFactor, type SigninAnswer } from "./factor-step.ts";
+import { laterPage } from "../shell/later-page.ts";
+import type { PendingFactor, SigninAnswer } from "./factor-step.ts";
 import { canUsePasskeys, signWithPasskey } from "./passkey.ts";
 import { PasskeyButton } from "./passkey-button.ts";
 import { enterSession, resumeSession, type Session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { SigninForm } from "./signin-form.ts";
 import { sayWrongAddress } from "./wrong-address.ts";
+
+const FactorStep = laterPage("", async () => (await import("./factor-step.ts")).FactorStep);
 
 async function usePasskey(): Promise<void> {
   const { options } = await call<{ options: string }>("POST", "/api/session/passkey/options", {});
