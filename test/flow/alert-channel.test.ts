@@ -63,6 +63,16 @@ describe("a new channel", () => {
       "`fields.url` is not a valid Webhook URL of Slack",
     ],
     [
+      "a server with a password, which every viewer would see",
+      { kind: "ntfy", fields: { server: "https://ann:pw@ntfy.example.com", topic: "t" } },
+      "`fields.server` is not a valid Server of ntfy",
+    ],
+    [
+      "a server with a token",
+      { kind: "ntfy", fields: { server: "https://ntfy.example.com/?auth=QmVhcmVy", topic: "t" } },
+      "`fields.server` is not a valid Server of ntfy",
+    ],
+    [
       "an address that only begins alike",
       { kind: "discord", fields: { url: "https://discord.com.evil.example/api/webhooks/1/x" } },
       "`fields.url` is not a valid Webhook URL",

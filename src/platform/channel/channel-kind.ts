@@ -194,7 +194,8 @@ export const CHANNEL_KINDS: Readonly<Record<string, ChannelKind>> = {
         help: "The address of your ntfy server. Leave it empty for ntfy.sh.",
         isSecret: false,
         otherwise: "https://ntfy.sh",
-        pattern: WEB_URL,
+        // The field is not secret, so it has no password and no query, which could hold a token.
+        pattern: "https?://[^\\s?#@]{1,1990}",
         example: "https://ntfy.example.com",
       },
       {
