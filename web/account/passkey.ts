@@ -1,4 +1,5 @@
 /** Passkeys of this browser. The library that speaks with it is loaded when a person uses one. */
+import type { RegistrationResponseJSON } from "@simplewebauthn/browser";
 
 /** Reports whether this browser can use passkeys at this address. */
 export function canUsePasskeys(): boolean {
@@ -14,7 +15,14 @@ export async function signWithPasskey(options: string): Promise<string> {
 /** Creates a passkey on the device. `options` and the result are the JSON text of the API. Throws a sentence. */
 export async function createPasskey(options: string): Promise<string> {
   const { startRegistration } = await import("@simplewebauthn/browser");
-  return await readResult(startRegistration({ optionsJSON: JSON.parse(options) }));
+  const created = startRegistration({ optionsJSON: JSON.parse(options) });
+  return await readResult(created.then(leaveOutCopies));
+}
+
+/** Leaves out what the attestation object contains, too, because the request has a limit. */
+function leaveOutCopies(created: RegistrationResponseJSON): RegistrationResponseJSON {
+  const { clientDataJSON, attestationObject, transports } = created.response;
+  return { ...created, response: { clientDataJSON, attestationObject, ...(transports && { transports }) } };
 }
 
 async function readResult(asked: Promise<unknown>): Promise<string> {

@@ -35,7 +35,7 @@ import type { Owner } from "../http/admission.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { ownerRoute } from "../http/route.ts";
 import { requireStill } from "./account.ts";
-import { passkeyField, passkeyOptions, requirePasskeySite, sayRefused, totpField } from "./signin-factor.ts";
+import { passkeyOptions, requirePasskeySite, sayRefused, totpField } from "./signin-factor.ts";
 
 const codes = Type.Array(Type.String(), {
   description: "the ten recovery codes, which no other response contains",
@@ -76,6 +76,12 @@ function requirePasswords({ config }: HttpDeps): void {
     "Local development has no passwords, so it has no second factor: start a server with relay serve.",
   );
 }
+
+/** A new passkey with an RSA key and an id of 255 bytes has about 2,000 characters. */
+const newPasskey = Type.String({
+  maxLength: 2_500,
+  description: "the credential that the browser returned, as JSON text",
+});
 
 /** Returns why the dashboard offers no passkeys; null if it offers them. */
 function sayPasskeyProblem(deps: HttpDeps): string | null {
@@ -206,7 +212,7 @@ export const secondFactorRoutes = [
     sensitive: true,
     summary:
       "Adds a passkey, which must verify its user. For the first factor, the answer has ten recovery codes, and all other sessions end.",
-    body: fields({ name: factorName, passkey: passkeyField }),
+    body: fields({ name: factorName, passkey: newPasskey }),
     answer: Type.Object({ factor: factorView, recoveryCodes: codes }),
     status: 201,
     async handle({ deps, owner, body, nowMs }) {
