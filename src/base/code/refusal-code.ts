@@ -163,7 +163,7 @@ export const REFUSALS = {
   reauthentication_required: {
     status: 403,
     what: "The action is sensitive, and the person of this session last proved who they are 15 minutes ago or more.",
-    todo: "Confirm your password in the dashboard, which then sends the request again. `methods` lists how the account can confirm. A key needs no confirmation.",
+    todo: "Confirm who you are in the dashboard, which then sends the request again. `methods` lists how the account can confirm. A key needs no confirmation.",
   },
   second_factor_required: {
     status: 403,
