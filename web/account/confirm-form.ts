@@ -1,5 +1,5 @@
 /** Content of the dialog in which the person proves again who they are. The request that the service refused before is then sent again. */
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call, sentenceOf } from "../base/api.ts";
 import { useCell } from "../base/cell.ts";
 import type { Confirmation } from "../base/confirmation.ts";
@@ -8,6 +8,7 @@ import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { canUsePasskeys, signWithPasskey } from "./passkey.ts";
 import { PasskeyButton } from "./passkey-button.ts";
+import { beginConfirmation, onConfirmed } from "./provider-signin.ts";
 import { session, signOut } from "./session.ts";
 import { SigninForm } from "./signin-form.ts";
 
@@ -21,20 +22,44 @@ export function ConfirmForm({ question }: { question: Confirmation }): View {
   const passkey = isOwn("passkey") && canUsePasskeys();
   // A code of the app is for an account without a password, because the password is the shorter way.
   const totp = isOwn("totp") && !isOwn("password");
-  const canConfirm = passkey || totp;
+  const oidc = isOwn("oidc");
+  const canConfirm = passkey || totp || oidc;
   const usePasskey = async (): Promise<void> => {
     const { options } = await call<{ options: string }>("POST", "/api/session/confirm/options", {});
     await call("POST", "/api/session/confirm", { passkey: await signWithPasskey(options) });
     confirmed();
   };
   return html`<p>${WHY}</p>
-    ${
-      question.methods.includes("password")
-        ? html`<${PasswordForm} onConfirmed=${confirmed} onCancel=${cancel} />`
-        : !canConfirm && html`<${SignInAgain} onCancel=${cancel} />`
-    }
+    ${oidc && html`<${AtProvider} isOnly=${!isOwn("password")} onConfirmed=${confirmed} onCancel=${cancel} />`}
+    ${isOwn("password") && html`<${PasswordForm} onConfirmed=${confirmed} onCancel=${cancel} />`}
+    ${!isOwn("password") && !canConfirm && html`<${SignInAgain} onCancel=${cancel} />`}
     ${passkey && html`<${PasskeyButton} label="Confirm with a passkey" onUse=${usePasskey} />`}
     ${totp && html`<${CodeForm} onConfirmed=${confirmed} />`}`;
+}
+
+/** A link to the provider in its own tab, so that this page and its input stay. The other tab tells when the person confirmed. */
+function AtProvider({
+  isOnly,
+  onConfirmed: confirm,
+  onCancel,
+}: {
+  isOnly: boolean;
+  onConfirmed: () => void;
+  onCancel: () => void;
+}): View {
+  const [url, setUrl] = useState<string | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const name = useCell(session)?.signin.provider ?? "";
+  useEffect(() => {
+    beginConfirmation()
+      .then(setUrl)
+      .catch((thrown) => setError(sentenceOf(thrown)));
+    return onConfirmed(confirm);
+  }, []);
+  return html`${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions">${isOnly && html`<button type="button" onClick=${onCancel}>Cancel</button>`}
+      ${url !== null && html`<a class="button primary" href=${url} target="_blank" rel="noreferrer">Confirm with ${name}</a>`}</div>
+    ${isOnly && html`<p class="quiet">The provider opens in a new tab. This page continues after you sign in there.</p>`}`;
 }
 
 function PasswordForm({ onConfirmed, onCancel }: { onConfirmed: () => void; onCancel: () => void }): View {

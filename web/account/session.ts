@@ -48,7 +48,13 @@ export async function resumeSession(): Promise<void> {
 /** Signs out and reloads the page, so that nothing remains of what it showed. Asks first if a value is not copied. */
 export async function signOut(): Promise<void> {
   if (!mayLeave()) return;
-  await call("DELETE", "/api/session");
+  const next = session.get()?.ofProvider ? await endAtProvider() : null;
+  if (next === null) await call("DELETE", "/api/session");
   dropDrafts();
-  location.assign("/");
+  location.assign(next ?? "/");
+}
+
+/** Ends a session that began at the OpenID provider. Returns the address that ends it there too, or the sign-in page. */
+async function endAtProvider(): Promise<string> {
+  return (await call<{ url: string | null }>("POST", "/api/session/oidc/end")).url ?? "/";
 }

@@ -18,10 +18,13 @@ export interface FormField {
 export function SigninForm({
   fields,
   button,
+  isSecond = false,
   onSend,
 }: {
   fields: readonly FormField[];
   button: string;
+  /** True if another way comes first, so that this form takes neither the focus nor the primary color. */
+  isSecond?: boolean;
   onSend: (values: Record<string, string>) => Promise<void>;
 }): View {
   const [error, setError] = useState<string | null>(null);
@@ -42,12 +45,12 @@ export function SigninForm({
     ${fields.map(
       ({ name, label, type, autocomplete, hint, minLength }, at) => html`<label key=${name} class="field"
         ><span>${label}</span
-        ><input name=${name} type=${type} autocomplete=${autocomplete} required minlength=${minLength} autofocus=${at === 0} />${
+        ><input name=${name} type=${type} autocomplete=${autocomplete} required minlength=${minLength} autofocus=${at === 0 && !isSecond} />${
           hint !== undefined && html`<small>${hint}</small>`
         }</label
       >`,
     )}
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-    <button class="primary whole" disabled=${isSending}>${isSending ? "One moment…" : button}</button>
+    <button class=${isSecond ? "whole" : "primary whole"} disabled=${isSending}>${isSending ? "One moment…" : button}</button>
   </form>`;
 }

@@ -1,17 +1,15 @@
-/** Page for signing in with email and password, or with a passkey. It appears at the requested address, which then opens after sign-in. */
+/** Page for signing in at the OpenID provider, with email and password, or with a passkey. It appears at the requested address, which then opens. */
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
-import { laterPage } from "../shell/later-page.ts";
-import type { PendingFactor, SigninAnswer } from "./factor-step.ts";
+import { FactorStep, type PendingFactor, type SigninAnswer } from "./factor-step.ts";
 import { canUsePasskeys, signWithPasskey } from "./passkey.ts";
 import { PasskeyButton } from "./passkey-button.ts";
+import { ProviderButton } from "./provider-button.ts";
 import { enterSession, resumeSession, type Session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { SigninForm } from "./signin-form.ts";
 import { sayWrongAddress } from "./wrong-address.ts";
-
-const FactorStep = laterPage("", async () => (await import("./factor-step.ts")).FactorStep);
 
 async function usePasskey(): Promise<void> {
   const { options } = await call<{ options: string }>("POST", "/api/session/passkey/options", {});
@@ -47,16 +45,30 @@ export function SigninPage({ session }: { session: Session }): View {
   if (elsewhere !== null) return html`<${SigninCard} title="Sign in">${elsewhere}<//>`;
   if (pending !== null)
     return html`<${FactorStep} pending=${pending} onDone=${enterSession} onBack=${() => setPending(null)} />`;
+  const { provider, passwords } = session.signin;
   return html`<${SigninCard} title="Sign in">
-    <${SigninForm} button="Sign in" fields=${[
+    ${provider !== null && html`<${ProviderButton} name=${provider} />`}
+    ${passwords && html`<${PasswordSignin} isSecond=${provider !== null} onFactor=${setPending} />`}
+  <//>`;
+}
+
+/** The form for email and password. It has no primary button if another way to sign in comes first. */
+function PasswordSignin({
+  isSecond,
+  onFactor,
+}: {
+  isSecond: boolean;
+  onFactor: (pending: PendingFactor) => void;
+}): View {
+  return html`${isSecond && html`<p class="quiet">Or with a password:</p>`}
+    <${SigninForm} button="Sign in" isSecond=${isSecond} fields=${[
       { name: "email", label: "E-mail", type: "email", autocomplete: "username" },
       { name: "password", label: "Password", type: "password", autocomplete: "current-password" },
     ]} onSend=${async ({ email, password }: Record<string, string>) => {
       const { factor } = await call<SigninAnswer>("POST", "/api/session", { email, password });
       if (factor === undefined) await enterSession();
-      else setPending(factor);
+      else onFactor(factor);
     }} />
     ${canUsePasskeys() && html`<${PasskeyButton} label="Sign in with a passkey" onUse=${usePasskey} />`}
-    <p class="quiet">Forgot your password? Run <code>relay admin reset</code> on the server for a one-time link.</p>
-  <//>`;
+    <p class="quiet">Forgot your password? Run <code>relay admin reset</code> on the server for a one-time link.</p>`;
 }

@@ -8,6 +8,7 @@ export const DOCS = {
   access: "/docs/customer-without-access",
   rotate: "/docs/rotate-secret",
   channels: "/docs/alert-channels",
+  singleSignOn: "/docs/single-sign-on",
 } as const;
 
 export function DocsLink({ to, children }: { to: string; children: View }): View {

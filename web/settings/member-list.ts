@@ -82,10 +82,10 @@ function columnsOf({ you, isSending, onChange, onLink, onReset, onRemove }: Acts
       name: "roles",
       title: "Roles",
       priority: 2,
-      cell: ({ memberships }) =>
-        memberships.length === 0
+      cell: ({ memberships, groupMemberships }) =>
+        memberships.length + groupMemberships.length === 0
           ? html`<span class="quiet">none</span>`
-          : html`<span class="clip"><${SafeText} text=${memberships.map(formatMembership).join("; ")} limit=${160} /></span>`,
+          : html`<span class="clip"><${SafeText} text=${[...memberships.map(formatMembership), ...groupMemberships.map((one) => `${formatMembership(one)} by a group`)].join("; ")} limit=${160} /></span>`,
     },
     {
       name: "seen",

@@ -13,6 +13,7 @@ import { GeneralTab } from "./general-tab.ts";
 import { KeyList } from "./key-list.ts";
 import { LimitList } from "./limit-list.ts";
 import { MemberList } from "./member-list.ts";
+import { ProviderSetting } from "./provider-setting.ts";
 import { ServerFacts } from "./server-facts.ts";
 import { SessionList } from "./session-list.ts";
 import { useSettings } from "./use-settings.ts";
@@ -44,7 +45,7 @@ export function SettingsPage({ place, query }: PageProps): View {
     ${chosen === "limits" && html`<${LimitList} place=${place} />`}
     ${chosen === "server" && html`<${ServerFacts} />`}
     ${chosen === "backups" && html`<${BackupList} />`}
-    ${chosen === "members" && html`<${MemberList} />`}
+    ${chosen === "members" && html`<${MemberList} /><${ProviderSetting} />`}
     ${chosen === "sessions" && html`<${SessionList} />`}`;
 }
 

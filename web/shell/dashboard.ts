@@ -1,7 +1,6 @@
 /** Root of the page: a sign-in page or the shell, by address and session. If the session ends, the sign-in page covers the shell. */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { loadSession, type Session, session, signOut } from "../account/session.ts";
-import { SigninPage } from "../account/signin-page.ts";
 import { accessChanged, sentenceOf } from "../base/api.ts";
 import { useCell } from "../base/cell.ts";
 import { confirmation } from "../base/confirmation.ts";
@@ -38,6 +37,12 @@ const EnrollPage = laterPage(
   "Second factor",
   async () => (await import("../account/enroll-page.ts")).EnrollPage,
 );
+const ProviderPage = laterPage(
+  "Sign in",
+  async () => (await import("../account/provider-page.ts")).ProviderPage,
+  true,
+);
+const SigninPage = laterPage("", async () => (await import("../account/signin-page.ts")).SigninPage);
 const LoginPage = laterPage("Log in", async () => (await import("../account/login-page.ts")).LoginPage);
 
 const ConfirmForm = laterPage("", async () => (await import("../account/confirm-form.ts")).ConfirmForm);
@@ -67,6 +72,7 @@ function Content(): View {
   // Loads the session after each call without one, and after each sign of another role. The answer decides what is shown.
   useEffect(load, [changes]);
   if (path === "/signin") return html`<${SigninLinkPage} />`;
+  if (path === "/signin/oidc") return html`<${ProviderPage} />`;
   if (path === "/setup") return html`<${SetupPage} error=${error} onRetry=${load} />`;
   if (path === "/reset") return html`<${ResetPage} error=${error} onRetry=${load} />`;
   if (known === undefined)

@@ -172,7 +172,7 @@ export async function findSigninWays(tx: Reader): Promise<{ provider: string | n
     : { provider: row.name, passwords: row.passwords };
 }
 
-/** Throws `password_signin_off` if members sign in only at the provider. */
+/** Throws `password_signin_off` if members sign in only at the provider, and with no password or passkey. */
 export async function requirePasswordSignin(tx: Reader): Promise<void> {
   const { passwords, provider } = await findSigninWays(tx);
   if (passwords) return;
