@@ -1,6 +1,7 @@
 /** Sign-in at a real OpenID provider: whom it admits, with which roles, and what it refuses. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createOwner, hashPassword } from "../../src/platform/account/owner.ts";
+import { removeFactor } from "../../src/platform/account/second-factor.ts";
 import { SERVER_SCOPE } from "../../src/platform/audit/audit.ts";
 import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
 import { addSigned, beginSignin, codeOf, enroll, PASSWORD as FACTOR_PASSWORD } from "../kit/factor.ts";
@@ -177,6 +178,19 @@ describe("a sign-in", () => {
     expect((await browser.post("/api/apps", { name: "Another" })).status).toBe(201);
   });
 
+  test("keeps its two factors when the member removes their last local factor", async () => {
+    await configure();
+    provider.accounts.set("kim", { ...kim, groups: ["admins"] });
+    const browser = new Browser();
+    await browser.signIn("kim");
+    const { id: ownerId } = (await member(kim.email)) as { id: string };
+    const { json: app } = await browser.post("/api/session/factors/totp", { name: "Phone" });
+    await browser.post(`/api/session/factors/${app.id}/confirm`, { totp: codeOf(app.secret, api.clock.now()) });
+    await api.store.write("dashboard", (tx) => removeFactor(tx, { ownerId, id: app.id, isRequired: false }));
+    await api.store.write("dashboard", (tx) => tx.run("INSERT INTO factor_rule (one, required) VALUES (1, 1)"));
+    expect((await browser.session()).needsFactor).toBe(false);
+  });
+
   test("of a member without a password lets no owner set one for them", async () => {
     await configure();
     provider.accounts.set("kim", kim);
@@ -243,6 +257,17 @@ describe("the roles of groups", () => {
       ["owner.roles_changed", "owner:kim@example.com"],
       ["owner.signin_refused", "owner:kim@example.com"],
     ]);
+    expect((await open.session()).apps).toEqual([]);
+  });
+
+  test("end if the domain of the address is no longer allowed", async () => {
+    await configure({ domains: ["example.com"] });
+    provider.accounts.set("kim", kim);
+    const open = new Browser();
+    await open.signIn("kim");
+    await configure({ domains: ["other.example"] });
+    expect((await new Browser().signIn("kim")).json.code).toBe("oidc_refused");
+    expect((await member(kim.email))?.groupMemberships).toEqual([]);
     expect((await open.session()).apps).toEqual([]);
   });
 

@@ -38,12 +38,12 @@ beforeEach(async () => {
   sending.start();
 });
 
-function makeSending(store: FencedStore = fresh.store): AlertChannels {
+function makeSending(store: FencedStore = fresh.store, key = sealer): AlertChannels {
   return new AlertChannels({
     store,
     clock: fresh.clock,
     log: createLog({ clock: fresh.clock, format: "json", sink: (line) => logged.push(line) }),
-    sealer,
+    sealer: key,
     caller,
     local: false,
     baseUrl: () => "https://relay.example.com",
@@ -87,6 +87,21 @@ describe("a channel", () => {
     await resolve("invoices", "relay_silent");
     await pass(5);
     expect(sent()).toEqual([["open orders 5", "open invoices 1"], ["resolved orders 5"], ["resolved invoices 1"]]);
+  });
+
+  test("fails with one sentence if another master key sealed its secrets, and cannot be changed", async () => {
+    const { id } = await add("webhook");
+    await sending.stop();
+    const other = new Sealer(new Uint8Array(32).fill(1));
+    sending = makeSending(fresh.store, other);
+    sending.start();
+    await raise();
+    await pass(3);
+    const sentence = "Another master key sealed the secrets of this channel: remove the channel and add it again.";
+    expect(await problems(id)).toEqual([expect.stringContaining(sentence)]);
+    expect([caller.requests, logged]).toEqual([[], []]);
+    const changed = fresh.store.write("app", (tx) => changeChannel(tx, change(), id, { fields: { url: HOOK } }, { ...DEPS, sealer: () => other }));
+    await expect(changed).rejects.toThrow(sentence);
   });
 
   test("gets an alert that is over within the minute as open, then as resolved, in order", async () => {

@@ -92,7 +92,7 @@ describe("the OpenID provider", () => {
     expect([result.code, result.told]).toEqual([0, ""]);
     expect(result.said).toContain("groups from the claim groups: relay-admins=owner, support=support:shop/production");
     expect(result.said).not.toContain(SECRET);
-    await command("oidc provider --name Example --domain example.com --trust-email");
+    await command("oidc provider --name Example --domain example.com --trust-email on");
     expect(await shown()).toMatchObject({
       name: "Example",
       issuer: provider.issuer,
@@ -106,6 +106,9 @@ describe("the OpenID provider", () => {
         { group: "support", app: "shop", environment: "production", role: "support", payloads: false },
       ],
     });
+    await command("oidc provider --trust-email off");
+    expect(await shown()).toMatchObject({ name: "Example", trustsEmail: false });
+    expect((await command("oidc provider --trust-email maybe")).told).toContain("--trust-email maybe is no state: write on or off.");
     expect((await command("oidc provider --test --allow-private 127.0.0.1")).told).toContain("The provider answers. A sign-out of Relay also ends");
     const doctor = await command("doctor --quick --json");
     expect(doctor.said).toContain("127.0.0.1 is a loopback address");

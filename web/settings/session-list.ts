@@ -113,9 +113,9 @@ function NewPassword(): View {
   };
   return html`<${SettingCard} title="New password" error=${error}>
     <form class="setting-line" key=${round} onSubmit=${change}>
-      <label class="field"><span>Current password</span><input name="current" type="password" required autocomplete="current-password" /></label>
+      <label class="field"><span>Current password</span><input name="current" type="password" autocomplete="current-password" /></label>
       <label class="field"><span>New password</span><input name="password" type="password" required minlength="10" maxlength="256" autocomplete="new-password" /></label>
       <button disabled=${isSending}>${isSending ? "Saving…" : "Set password"}</button></form>
-    <p class="quiet">At least 10 characters. A new password ends all other sessions and the keys that <code>relay login</code> created for you.</p>
+    <p class="quiet">At least 10 characters. Without a password so far, leave the current one empty. A new password ends all other sessions and the keys that <code>relay login</code> created for you.</p>
   <//>`;
 }

@@ -16,8 +16,8 @@ import {
   findKind,
   listDueChannels,
   openSecrets,
-  openValues,
   requireChannel,
+  SEALED_BY_ANOTHER,
   storeResult,
 } from "../../platform/channel/channel.ts";
 import {
@@ -196,10 +196,11 @@ async function post(
   { clock, sealer, caller, local }: SendDeps,
   { channel, kind, message }: { channel: Channel; kind: ChannelKind; message: ChannelMessage },
 ): Promise<ChannelResult> {
-  const request = makeRequest(kind, openValues(sealer, channel), message, local);
+  const secrets = openSecrets(sealer, channel);
+  if (secrets === null) return { meaning: "wrong", waitMs: null, message: SEALED_BY_ANOTHER };
+  const request = makeRequest(kind, { ...channel.fields, ...secrets }, message, local);
   const outcome = await caller.call(request);
-  const secrets = Object.values(openSecrets(sealer, channel));
-  return readResult(kind, outcome, { secrets, nowMs: clock.now() });
+  return readResult(kind, outcome, { secrets: Object.values(secrets), nowMs: clock.now() });
 }
 
 function makeMessage(

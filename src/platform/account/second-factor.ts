@@ -131,7 +131,11 @@ export async function resetFactors(tx: Writer, ownerId: string): Promise<number>
 async function endFactors(tx: Writer, ownerId: string): Promise<void> {
   await deleteRecoveryCodes(tx, ownerId);
   await endPendingSignins(tx, ownerId);
-  await tx.run("UPDATE session SET two_factor = 0 WHERE owner_id = ?1", ownerId);
+  // A session that began at the OpenID provider keeps the factors of the provider.
+  await tx.run(
+    "UPDATE session SET two_factor = 0 WHERE owner_id = ?1 AND id NOT IN (SELECT session_id FROM oidc_session)",
+    ownerId,
+  );
 }
 
 const FACTOR_RULE = defineTable({

@@ -40,7 +40,7 @@ export interface ChannelMessage {
 }
 
 /** The values of a channel's fields, with the signing secret of a kind that signs. */
-export type ChannelValues = Readonly<Record<string, string>>;
+type ChannelValues = Readonly<Record<string, string>>;
 
 const DISCORD_MARK = /[\\`*_~|<>#[\]()@:-]/g;
 

@@ -25,7 +25,6 @@ import { checkCallUrl, isLocalOnlyUrl, mayBeAllowed } from "../outbound/call-tar
 import type { Sealer } from "../secret/seal.ts";
 import { mintSigningSecret } from "../secret/secret-text.ts";
 import { CHANNEL_KIND_NAMES, CHANNEL_KINDS, type ChannelField, type ChannelKind } from "./channel-kind.ts";
-import type { ChannelValues } from "./channel-request.ts";
 
 const MAX_CHANNELS = 20;
 const MAX_NAME_CHARS = 60;
@@ -165,17 +164,17 @@ export function findKind({ kind }: Pick<Channel, "kind">): ChannelKind | null {
   return Object.hasOwn(CHANNEL_KINDS, kind) ? (CHANNEL_KINDS[kind] ?? null) : null;
 }
 
-/** Opens the values of the fields. Throws if they were sealed under another key. */
-export function openValues(
-  sealer: Sealer,
-  channel: Pick<Channel, "id" | "fields" | "secret">,
-): ChannelValues {
-  return { ...channel.fields, ...openSecrets(sealer, channel) };
-}
+/** The sentence about a channel whose secrets this server cannot read. */
+export const SEALED_BY_ANOTHER =
+  "Another master key sealed the secrets of this channel: remove the channel and add it again.";
 
-/** Opens the secret values, which no text may contain. */
-export function openSecrets(sealer: Sealer, { id, secret }: Pick<Channel, "id" | "secret">): Texts {
-  return JSON.parse(sealer.unseal(secret, contextOf(id))) as Texts;
+/** Opens the secret values, which no text may contain. Null: another master key sealed them. */
+export function openSecrets(sealer: Sealer, { id, secret }: Pick<Channel, "id" | "secret">): Texts | null {
+  try {
+    return JSON.parse(sealer.unseal(secret, contextOf(id))) as Texts;
+  } catch {
+    return null;
+  }
 }
 
 /** Adds a channel, audited. `signingSecret` is the secret of a kind that signs, which is shown once. Throws `invalid_input`. */
@@ -242,7 +241,9 @@ export async function changeChannel(
   };
   if (input.fields !== undefined) {
     const sealer = deps.sealer();
-    const known = openValues(sealer, before);
+    const secrets = openSecrets(sealer, before);
+    if (secrets === null) throw new Refusal("invalid_input", SEALED_BY_ANOTHER);
+    const known = { ...before.fields, ...secrets };
     const values = readFields(kind, input.fields, known, deps);
     const { signingSecret } = known;
     const kept = signingSecret === undefined ? {} : { signingSecret };

@@ -111,7 +111,11 @@ export async function admitIdentity(
   const known = await OIDC_IDENTITY.find(tx, { issuer, subject });
   const needsEmail = known === null || provider.domains.length > 0;
   const denied = needsEmail ? denyEmail(provider, identity) : null;
-  if (denied !== null) return { roles: null, refused: { ...denied, email } };
+  if (denied !== null) {
+    const isOut = known !== null && denied.why === "domain_not_allowed";
+    const roles = isOut ? await changeRoles(tx, known.ownerId, [], nowMs) : null;
+    return { roles, refused: { ...denied, email } };
+  }
   const owner =
     known === null ? await findOwnerByEmail(tx, email ?? "") : await findOwnerById(tx, known.ownerId);
   if (known === null && owner !== null && (await isLinked(tx, owner.id, issuer)))

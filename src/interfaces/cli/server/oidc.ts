@@ -46,7 +46,7 @@ export const oidcProvider: Command = {
     { name: "role", value: "<group=role>", list: true, help: "a role of a group; give it again for more" },
     { name: "domain", value: "<domain>", list: true, help: "a domain of allowed addresses" },
     { name: "groups-claim", value: "<claim>", help: "the claim with the groups, at first groups" },
-    { name: "trust-email", help: "count every address of the provider as verified" },
+    { name: "trust-email", value: "<on|off>", help: "count every address of the provider as verified" },
     { name: "test", help: "ask the provider for its addresses" },
     { name: "remove", help: "remove the provider; members stay" },
     ALLOWED_HOSTS,
@@ -160,9 +160,15 @@ async function readProvider(input: Input, world: World, before: ProviderView | n
     ...(clientSecret === null ? {} : { clientSecret }),
     groupsClaim: input.text("groups-claim") ?? before?.groupsClaim ?? "",
     domains: input.given("domain") ? [...input.list("domain")] : (before?.domains ?? []),
-    trustsEmail: input.on("trust-email") || (before?.trustsEmail ?? false),
+    trustsEmail: readTrust(input) ?? before?.trustsEmail ?? false,
     roles: roles.length > 0 ? roles.map(readGroupRole) : keepRoles(before),
   };
+}
+
+function readTrust(input: Input): boolean | null {
+  const text = input.text("trust-email");
+  if (text === null || text === "on" || text === "off") return text === null ? null : text === "on";
+  throw new UsageError(`--trust-email ${text} is no state: write on or off.`);
 }
 
 /** Reads `admins=support:shop/production`. A group can contain `=`. */
