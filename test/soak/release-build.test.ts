@@ -150,6 +150,8 @@ test("the dry run names the files that it would upload and the packages that it 
   expect(files.filter((name) => !names.includes(name))).toEqual([]);
   expect([...published.matchAll(/^npm publish .* # (\S+)$/gm)].map(([, name]) => name)).toEqual([
     ...RELEASED.map(({ name }) => `@relay-service/${name}`),
+    "relay-service-client",
+    "relay-service-verifier",
     "relay-service",
   ]);
 });
