@@ -9,8 +9,8 @@ import { listChanges, writeChanges } from "../../base/release/feed.ts";
 import { releaseView } from "../../base/release/release.ts";
 import { VERSION } from "../../base/release/version.ts";
 import { fields } from "../../base/schema.ts";
-import { identifyCaller } from "../http/admission.ts";
 import { answerJson, answerText } from "../http/answer.ts";
+import { identifyCaller } from "../http/caller.ts";
 import { openRoute } from "../http/route.ts";
 
 const LOOPBACK_SOURCE = /^(127\.|0:0:0:0::\/64$)/;

@@ -32,7 +32,7 @@ import { ENVIRONMENT_NAMES } from "../../platform/account/environment.ts";
 import { listOriginWarnings } from "../../platform/account/key-origin.ts";
 import { KEY_PERMISSIONS, PERMISSION_NAMES, type Permission } from "../../platform/account/permission.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
-import { identifyKey, readBearer } from "../http/admission.ts";
+import { identifyKey, readBearer } from "../http/caller.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute, openRoute, ownerRoute } from "../http/route.ts";
 

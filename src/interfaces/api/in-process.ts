@@ -1,6 +1,6 @@
 /** Serves a request in this process, without HTTP. Commands on a data directory use it, so that they run the code that a server runs. */
 import { refuseMissing, requireOneReading } from "../http/address.ts";
-import { admitCommandLine } from "../http/admission.ts";
+import { admitCommandLine } from "../http/caller.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { findRoute, readParams } from "../http/route-match.ts";
 import { loadRoutes } from "./load-routes.ts";

@@ -26,7 +26,7 @@ import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import { isProviderSession } from "../../platform/oidc/admitted-identity.ts";
 import { findSigninWays, requirePasswordSignin } from "../../platform/oidc/provider.ts";
 import type { Reader } from "../../store/port.ts";
-import { lacksFactor, requireRecentAuthentication, seenFrom } from "../http/admission.ts";
+import { lacksFactor, requireRecentAuthentication, seenFrom } from "../http/caller.ts";
 import {
   clearSessionCookie,
   dashboardOrigin,

@@ -17,7 +17,7 @@ import type { KnownPlace } from "../../platform/account/signin-cap.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import { requirePasswordSignin } from "../../platform/oidc/provider.ts";
 import type { Writer } from "../../store/port.ts";
-import { seenFrom } from "../http/admission.ts";
+import { seenFrom } from "../http/caller.ts";
 import { readDeviceCookie, writeDeviceCookie, writeSessionCookie } from "../http/cookie.ts";
 import type { HttpDeps } from "../http/deps.ts";
 

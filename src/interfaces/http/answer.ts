@@ -9,7 +9,7 @@ import { writeJson } from "../../base/json.ts";
 import { capProblems, Refusal } from "../../base/refusal.ts";
 import { StoreUnavailable } from "../../store/port.ts";
 import { addressOf } from "./address.ts";
-import { callerOf } from "./admission.ts";
+import { callerOf } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
 import { loggedPath } from "./logged-path.ts";
 

@@ -2,7 +2,8 @@
 import type { TObject, TSchema } from "typebox";
 import type { Permission, Place } from "../../platform/account/permission.ts";
 import type { Reader } from "../../store/port.ts";
-import { type Admitted, admitTo, identifyCaller } from "./admission.ts";
+import { type Admitted, admitTo } from "./admission.ts";
+import { identifyCaller } from "./caller.ts";
 import { makeRoute, type NoFields, type Route, type RouteWords } from "./route.ts";
 
 /** A caller with a secret key or a session. The route decides what this caller may see. */

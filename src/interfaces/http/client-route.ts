@@ -17,8 +17,8 @@ import {
 } from "../../shop/portal/person-session.ts";
 import { formatForVisitor, SECRET_KEY_REFUSED } from "../../shop/portal/visitor-message.ts";
 import { addressOf, matchesPath, refuseMissing } from "./address.ts";
-import { callerOf, identifyKey, readBearer } from "./admission.ts";
 import { answerEmpty, answerError } from "./answer.ts";
+import { callerOf, identifyKey, readBearer } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
 import { loggedPath } from "./logged-path.ts";
 import { makeRoute, type NoFields, type Route, type RouteWords } from "./route.ts";

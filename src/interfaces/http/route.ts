@@ -13,17 +13,11 @@ import { type AuditEntry, type Change, writeAudit } from "../../platform/audit/a
 import { readPage } from "../../store/index-scan.ts";
 import type { Origin, Reader, Writer } from "../../store/port.ts";
 import { addressOf, checkQuery } from "./address.ts";
-import {
-  type Admitted,
-  admit,
-  identifyCaller,
-  type Owner,
-  requireOwner,
-  requireRecentAuthentication,
-} from "./admission.ts";
+import { type Admitted, admit, type Owner, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
 import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
 import { maxBodyBytes } from "./body-size.ts";
+import { identifyCaller, requireRecentAuthentication } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
 import { hidePayloads } from "./payload-mask.ts";
 import { type Saves, saveToFiles, targetOf } from "./saved-file.ts";
