@@ -9,8 +9,8 @@
  *     npm run test:soak -- --long                  as many rounds as take an hour
  *     npm test -- --record-timings                 writes what each file took to scripts/test/timings.json
  *
- * A run of all files runs a failed browser file once more at the end, alone. It counts the second result and prints the first failure, too. Files of
- * other folders get no second run, because a failure there that comes and goes is a fault of the service.
+ * A run of all files runs a failed browser file again at the end, with no other file beside it. It counts the second result and prints the first
+ * failure, too. Files of other folders get no second run, because a failure there that comes and goes is a fault of the service.
  *
  * Without a browser, the browser tests do not run and count as skipped. With CI=true that is a failure. The tests share one PostgreSQL, which starts
  * when the first test needs it. SIGINT and SIGTERM print the failures so far, end all processes and remove all files.
@@ -189,7 +189,7 @@ function printPassedAgain(): void {
   for (const { job, failures } of repeated) {
     if (finished.some((result) => result.job === job && isFailedPage(result))) continue;
     for (const { test, text } of failures) {
-      console.log(`\nFailed at first and passed alone: ${nameJob(job)} > ${test ?? "outside a test"}`);
+      console.log(`\nFailed at first and passed again: ${nameJob(job)} > ${test ?? "outside a test"}`);
       console.log(text.replace(/^/gm, "    "));
     }
   }

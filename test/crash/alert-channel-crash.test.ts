@@ -9,6 +9,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeAuthority } from "../kit/certificate.ts";
 import { type Executable, placeExecutable } from "../kit/executable.ts";
+import { makeRandom } from "../kit/random.ts";
 import { rounds } from "../kit/rounds.ts";
 import { readAnswer, StagedServer } from "../kit/staged-server.ts";
 
@@ -113,17 +114,6 @@ async function pass(isDone: () => boolean): Promise<void> {
       await server.begin();
     }
   }
-}
-
-/** The random generator mulberry32. */
-function makeRandom(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
 
 test(`each alert arrives, then that it is resolved, and each of ${kills} kills repeats only that message (seed ${seed})`, async () => {

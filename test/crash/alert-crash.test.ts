@@ -10,6 +10,7 @@ import { makeAuthority } from "../kit/certificate.ts";
 import { type Executable, placeExecutable } from "../kit/executable.ts";
 import { type MailServer, startMailServer } from "../kit/mail-server.ts";
 import { poll } from "../kit/patience.ts";
+import { makeRandom } from "../kit/random.ts";
 import { HOOK_SECRET } from "../kit/relay-definition.ts";
 import { rounds } from "../kit/rounds.ts";
 import { MINUTE, Stand } from "../kit/staged-failure.ts";
@@ -104,17 +105,6 @@ const listed = async (path: string, name: string) =>
 const stands = (name: string) => async () => (await listed("/problems?all=false", name)).length > 0;
 const isOver = (name: string) => async () => !(await stands(name)());
 const call = (name: string, secret: string) => stand.call({ id: `${name}-${server.nowMs}` }, secret, name).catch(() => null);
-
-/** The random generator mulberry32. */
-function makeRandom(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 test(`the service raises and resolves each problem once and emails each alert once over ${kills} kills (seed ${seed})`, async () => {
   const random = makeRandom(seed);

@@ -7,23 +7,13 @@ import { expect, test } from "bun:test";
 import { makeAuthority } from "../kit/certificate.ts";
 import { startMailServer } from "../kit/mail-server.ts";
 import { PATIENCE_MS, TEST_MS } from "../kit/patience.ts";
+import { makeRandom } from "../kit/random.ts";
 import { rounds } from "../kit/rounds.ts";
 import { runCrashLoop } from "./crash-loop.ts";
 
 const kills = Number(process.env.RELAY_CRASH_KILLS ?? rounds({ slice: 3, soak: 15, long: 40 }));
 const power = process.env.RELAY_CRASH_POWER !== undefined;
 const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
-
-/** The random generator mulberry32: small, seeded and good enough to choose moments. */
-function makeRandom(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 const random = makeRandom(seed);
 /** The delays make many emails pending when the process is killed. */

@@ -12,6 +12,7 @@ import { makeAuthority } from "../kit/certificate.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
 import { type Hold, type MailServer, startMailServer } from "../kit/mail-server.ts";
 import { poll, untilNoneLeft } from "../kit/patience.ts";
+import { makeRandom } from "../kit/random.ts";
 import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { rounds } from "../kit/rounds.ts";
 import { APP, startRunningService } from "../kit/running-service.ts";
@@ -214,14 +215,3 @@ describe("a process that is asked to stop while a mail server hangs", () => {
     expect(states()).toEqual(mail);
   });
 });
-
-/** The random generator mulberry32: small, seeded and good enough to choose moments. */
-function makeRandom(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}

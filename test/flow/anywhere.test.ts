@@ -47,7 +47,7 @@ const HERE_ALONE: Readonly<Record<string, string>> = {
   "backups copy": "a backup is a file of the server",
   "backups endpoint": "a key is of one environment, and backups are of the whole server",
   "oidc provider": "members are of the whole server",
-  "oidc passwords": "it is the way back in when nobody can sign in",
+  "oidc passwords": "it is for a server whose provider is not available",
   "backups schedule": "a backup is a file of the server",
   restore: "a backup is a file of the server",
   move: "it moves the database of a stopped server",

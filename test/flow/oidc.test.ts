@@ -291,7 +291,7 @@ describe("the roles of groups", () => {
   });
 });
 
-/** What a refused sign-in may change: its own row, and the audit. */
+/** The tables that a refused sign-in may change: its own row, and the audit. */
 const CHANGED = { audit: 1 };
 
 interface BadSignin {

@@ -148,7 +148,7 @@ const PASSES_LATER = `test("later", async () => {
   expect(isFirst).toBe(false);
 });`;
 
-test("a run of all files runs failed browser files once more, and counts and prints both results", async () => {
+test("a run of all files runs failed browser files again, and counts and prints both results", async () => {
   const folder = makeProject({
     "test/browser/later.test.ts": PASSES_LATER,
     "test/browser/wrong.test.ts": 'test("wrong", () => expect(1).toBe(2));',
@@ -158,7 +158,7 @@ test("a run of all files runs failed browser files once more, and counts and pri
   const { code, lines } = await run([], browser, folder);
   const text = lines.join("\n");
   expect([lines.at(-1), code]).toEqual(["1 passed, 2 failed", 1]);
-  expect(text).toContain("Failed at first and passed alone: test/browser/later.test.ts > later\n");
+  expect(text).toContain("Failed at first and passed again: test/browser/later.test.ts > later\n");
   expect(text.match(/^✗ .*/gm)?.sort()).toEqual(["✗ test/browser/wrong.test.ts > wrong", "✗ test/rule/later.test.ts > later"]);
   rmSync(join(folder, "test/browser/later.test.ts.ran"));
   const named = await run(["test/browser/later.test.ts"], browser, folder);

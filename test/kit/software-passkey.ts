@@ -2,7 +2,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import { isoCBOR } from "@simplewebauthn/server/helpers";
 
-/** What a browser and an authenticator say, if a test changes it. */
+/** The values of a browser and an authenticator that a test can change. */
 interface Lies {
   origin?: string;
   rpId?: string;

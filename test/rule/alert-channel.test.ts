@@ -322,7 +322,7 @@ describe("a service that takes no message", () => {
 });
 
 describe("a process that dies", () => {
-  test("between the call and the write sends that message once more, and no other", async () => {
+  test("between the call and the write sends that message again, and no other", async () => {
     await add("webhook");
     await raise();
     const { write } = fresh.store;
@@ -353,7 +353,7 @@ describe("a process that dies", () => {
   });
 });
 
-test("a node that loses its lease during a call records nothing, and the next node sends that message once more", async () => {
+test("a node that loses its lease during a call records nothing, and the next node sends that message again", async () => {
   await add("webhook");
   await sending.stop();
   let isLost = false;

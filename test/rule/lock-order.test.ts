@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 /** `all` has two modes. The others have a single holder: an environment, the rows of no environment (0), and the row of an app with a limit. */
 type Lock = { on: "all"; mode: "shared" | "exclusive" } | { on: `environment ${number}` | `app ${string}`; mode: "exclusive" };
 
-/** What the transactions share. Each value is visible to others after the commit, except for `numbers`, which come from a sequence. */
+/** The values that the transactions share. Each value is visible to others after the commit, except for `numbers`, which come from a sequence. */
 interface World {
   numbers: number;
   /** The numbers of the committed events of each environment, in the order of the commits. */
@@ -105,7 +105,7 @@ function end(state: State, by: number, steps: number, commit: Transaction["commi
 function checkHolders({ held, world }: State): void {
   const exclusive = held.filter(({ lock }) => lock.on === "all" && lock.mode === "exclusive");
   const writers = held.filter(({ lock }) => lock.on === "all" || lock.on.startsWith("environment"));
-  if (exclusive.some(({ by }) => writers.some((one) => one.by !== by))) world.broken ??= "work on everything is not alone";
+  if (exclusive.some(({ by }) => writers.some((one) => one.by !== by))) world.broken ??= "work on everything ran beside other work";
   const environments = held.filter(({ lock }) => lock.on.startsWith("environment")).map(({ lock }) => lock.on);
   if (new Set(environments).size < environments.length) world.broken ??= "an environment has two writers";
 }
@@ -228,7 +228,11 @@ describe("the model finds what another order would break", () => {
     ["the environment before all", [event(1, [environment(1), SHARED]), event(1), everything()], "a deadlock"],
     ["two environments in any order", [event(1, [...within(1), environment(2)]), event(2, [...within(2), environment(1)])], "a deadlock"],
     ["a shared lock that becomes exclusive", [event(1, [SHARED, EXCLUSIVE]), event(2, [SHARED, EXCLUSIVE])], "a deadlock"],
-    ["an environment's work that does not take the lock of all", [event(1, [environment(1)]), everything()], "work on everything is not alone"],
+    [
+      "an environment's work that does not take the lock of all",
+      [event(1, [environment(1)]), everything()],
+      "work on everything ran beside other work",
+    ],
     [
       "a number that is taken before the environment's lock",
       [1, 1].map((id) => ({ ...event(id), steps: [takeNumber, ...within(id)] })),

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { ON_POSTGRES } from "../kit/chosen-store.ts";
+import { makeRandom } from "../kit/random.ts";
 import { rounds } from "../kit/rounds.ts";
 import { openTimetable, type Timetable } from "../kit/timetable.ts";
 
@@ -157,15 +158,4 @@ async function periodStarts(table: Timetable): Promise<string[]> {
 
 async function states(table: Timetable): Promise<string[]> {
   return (await table.ticks("beat")).map((tick) => `${tick.periodStart.slice(11, 16)} ${tick.state}`);
-}
-
-/** A small seeded random generator (mulberry32), so that a failure can be reproduced. */
-function makeRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

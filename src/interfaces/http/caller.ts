@@ -84,7 +84,7 @@ function refuseFactor(caller: Caller): Refusal {
     "second_factor_required",
     caller.kind === "key"
       ? "This server requires a second factor, and the person whose login made this key has none: sign in to the dashboard and add one under Settings › Sessions."
-      : "This server requires a second factor, and you have none: open the dashboard and add an authenticator app.",
+      : "This server requires a second factor, and you have none: open the dashboard and add an authenticator app or a passkey.",
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * Lists what each alert channel still has to send, and records what its service accepted. A row is written after the service accepted a message, so a process that
- * dies in between sends that message once more. Alerts of one cause (code and target) are one entry of a message.
+ * dies in between sends that message again. Alerts of one cause (code and target) are one entry of a message.
  */
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../base/limit.ts";
 import type { Reader, Writer } from "../../store/port.ts";

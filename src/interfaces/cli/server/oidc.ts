@@ -77,7 +77,7 @@ export const oidcPasswords: Command = {
   words: ["oidc", "passwords"],
   summary: "switch sign-in with passwords on or off",
   details:
-    "Off needs an owner who signed in at the provider before. On is the way back in if the provider is not available.",
+    "Off needs an owner who signed in at the provider before. Use on if the provider is not available.",
   arguments: [{ name: "state", help: "on or off" }],
   options: DATA,
   examples: ["relay oidc passwords on"],
