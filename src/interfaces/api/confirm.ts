@@ -38,7 +38,7 @@ interface Asking {
 /** Checks what the person sent, outside of a transaction. The returned function confirms it in the transaction, or throws. */
 type Check = (call: Asking, given: string) => Promise<(tx: Writer) => Promise<void>>;
 
-/** The methods that check a field of the body. The OpenID provider has its own routes (oidc.ts). */
+/** The methods that check a field of the body. The OpenID provider has its own routes (signin-oidc.ts). */
 const CHECKS: Readonly<Record<Exclude<AuthenticationMethod, "oidc">, Check>> = {
   password: checkPassword,
   totp: checkFactor("totp"),

@@ -24,7 +24,7 @@ import { missedRoutes } from "./import-missed.ts";
 import { kitRoutes } from "./kit.ts";
 import { loginRoutes } from "./login.ts";
 import { mailRoutes } from "./mail.ts";
-import { oidcRoutes } from "./oidc.ts";
+import { oidcProviderRoutes } from "./oidc-provider.ts";
 import { overviewRoutes } from "./overview.ts";
 import { personRoutes } from "./person.ts";
 import { personSessionRoutes } from "./person-session.ts";
@@ -43,6 +43,7 @@ import { sessionRoutes } from "./session.ts";
 import { settingRoutes } from "./setting.ts";
 import { signinRoutes } from "./signin.ts";
 import { signinFactorRoutes } from "./signin-factor.ts";
+import { oidcSigninRoutes } from "./signin-oidc.ts";
 import { simulationRoutes } from "./simulation.ts";
 import { skippedRunRoutes } from "./skipped-run.ts";
 import { streamRoutes } from "./stream.ts";
@@ -58,7 +59,8 @@ export const ROUTES: readonly Route[] = [
   ...sessionRoutes,
   ...confirmRoutes,
   ...secondFactorRoutes,
-  ...oidcRoutes,
+  ...oidcSigninRoutes,
+  ...oidcProviderRoutes,
   ...accountRoutes,
   ...serverRoutes,
   ...loginRoutes,

@@ -263,7 +263,7 @@ export const secondFactorRoutes = [
         if (!(await hasFactor(tx, owner.id)))
           throw new Refusal(
             "not_found",
-            "You have no second factor, so there is nothing to recover: add an authenticator app first.",
+            "You have no second factor, so there is nothing to recover: add an authenticator app or a passkey first.",
           );
         await audit(tx, { owner, nowMs }, { action: "owner.recovery_codes_replaced" });
         return { recoveryCodes: await replaceRecoveryCodes(tx, deps.sealer, owner.id) };
@@ -324,7 +324,7 @@ export const secondFactorRoutes = [
         if (required && !owner.twoFactor)
           throw new Refusal(
             "in_use",
-            "You have no second factor, so this rule would lock you out: add an authenticator app under Settings › Sessions first.",
+            "You have no second factor, so this rule would lock you out: add an authenticator app or a passkey under Settings › Sessions first.",
           );
         const before = await setFactorRequired(tx, required);
         if (before === required) return;

@@ -145,6 +145,13 @@ export async function openProvider(tx: Reader, sealer: Sealer): Promise<Provider
   };
 }
 
+/** Returns the provider with its secret. Throws `oidc_not_set` without one. */
+export async function requireProvider(tx: Reader, sealer: Sealer): Promise<Provider> {
+  const provider = await openProvider(tx, sealer);
+  if (provider === null) throw refuseNotSet();
+  return provider;
+}
+
 /** Returns the provider without its secret, or null if none is set. */
 export async function findProvider(tx: Reader): Promise<Provider | null> {
   const row = await OIDC_PROVIDER.find(tx, { one: 1 });
@@ -260,7 +267,7 @@ async function hasLinkedOwner(tx: Reader, issuer: string): Promise<boolean> {
 }
 
 /** Returns the refusal of a sign-in without a provider. */
-export function refuseNotSet(): Refusal {
+function refuseNotSet(): Refusal {
   return new Refusal(
     "oidc_not_set",
     "This server has no OpenID provider: sign in with a password, or set a provider under Settings › Members or with relay oidc provider.",

@@ -1,5 +1,5 @@
 /**
- * Sign-in at the OpenID provider of the server, and its settings. The dashboard begins a sign-in, the provider sends the browser back to a page of the
+ * Sign-in at the OpenID provider of the server. The dashboard begins a sign-in, the provider sends the browser back to a page of the
  * dashboard, and this page sends the provider's response here. So each step is a request of the dashboard's own page, with its origin and cookie.
  */
 import { Type } from "typebox";
@@ -15,17 +15,7 @@ import {
   recordProviderSession,
 } from "../../platform/oidc/admitted-identity.ts";
 import type { ProvedIdentity } from "../../platform/oidc/oidc-client.ts";
-import {
-  changeProvider,
-  openProvider,
-  type Provider,
-  providerInput,
-  providerView,
-  refuseNotSet,
-  removeProvider,
-  setPasswordSignin,
-  viewProvider,
-} from "../../platform/oidc/provider.ts";
+import { openProvider, type Provider, requireProvider } from "../../platform/oidc/provider.ts";
 import {
   beginSignin,
   chooseBrowserToken,
@@ -37,33 +27,13 @@ import type { Reader, Writer } from "../../store/port.ts";
 import { clearSessionCookie, readOidcCookie, requireSameOrigin, writeOidcCookie } from "../http/cookie.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { openRoute, ownerRoute } from "../http/route.ts";
-import { requireServer, requireStill } from "./account.ts";
+import { requireServer } from "./account.ts";
 import { answerSession, type SigninCall, signinAnswer, startSession } from "./signin-session.ts";
 
 /** The actor of audit rows about a person who is not a member, or not yet. */
 const PROVIDER_ACTOR = "OpenID provider";
 const MAX_RESPONSE_CHARS = 2_600;
 const MAX_PATH_CHARS = 1_000;
-
-const settings = Type.Object({
-  provider: orNull(providerView),
-  redirectUrl: Type.String({ description: "the redirect address to register at the provider" }),
-  signOutUrl: Type.String({ description: "the address after a sign-out, to register at the provider" }),
-});
-
-async function viewSettings({ oidc, baseUrl }: HttpDeps, tx: Reader) {
-  return {
-    provider: await viewProvider(tx),
-    redirectUrl: oidc.redirectUrl,
-    signOutUrl: `${baseUrl()}/`,
-  };
-}
-
-async function requireProvider({ sealer }: HttpDeps, tx: Reader): Promise<Provider> {
-  const provider = await openProvider(tx, sealer);
-  if (provider === null) throw refuseNotSet();
-  return provider;
-}
 
 async function auditRefused(
   tx: Writer,
@@ -115,7 +85,7 @@ async function proveIdentity(
 
 /** Returns the provider if it is the one where the sign-in began. */
 async function requireSameProvider(deps: HttpDeps, tx: Reader, pending: PendingSignin): Promise<Provider> {
-  const provider = await requireProvider(deps, tx);
+  const provider = await requireProvider(tx, deps.sealer);
   if (provider.issuer === pending.issuer && provider.clientId === pending.clientId) return provider;
   throw new Refusal(
     "oidc_failed",
@@ -201,7 +171,7 @@ const returnTo = Type.Optional(
   }),
 );
 
-export const oidcRoutes = [
+export const oidcSigninRoutes = [
   openRoute({
     method: "POST",
     path: "/api/session/oidc/start",
@@ -285,73 +255,6 @@ export const oidcRoutes = [
       }
     },
   }),
-  ownerRoute({
-    method: "GET",
-    path: "/api/oidc",
-    needs: "manage_server",
-    summary: "Shows the OpenID provider without its secret, and the addresses to register at the provider.",
-    answer: settings,
-    read: (tx, { deps }) => viewSettings(deps, tx),
-  }),
-  ownerRoute({
-    method: "PUT",
-    path: "/api/oidc",
-    needs: "manage_server",
-    summary:
-      "Sets the OpenID provider, and the roles that its groups give. The client secret is never shown again.",
-    body: providerInput,
-    answer: settings,
-    async handle({ deps, owner, body, nowMs }) {
-      requireServer(deps);
-      return await deps.store.write("dashboard", async (tx) => {
-        await requireStill(tx, owner);
-        await changeProvider(tx, { nowMs, by: `owner:${owner.email}`, sealer: deps.sealer }, body);
-        return await viewSettings(deps, tx);
-      });
-    },
-  }),
-  ownerRoute({
-    method: "DELETE",
-    path: "/api/oidc",
-    needs: "manage_server",
-    summary:
-      "Removes the OpenID provider and its secret. Members stay, and sign in with their passwords again.",
-    answer: settings,
-    async write(tx, { deps, owner, nowMs }) {
-      await requireStill(tx, owner);
-      await removeProvider(tx, { nowMs, by: `owner:${owner.email}` });
-      return await viewSettings(deps, tx);
-    },
-  }),
-  ownerRoute({
-    method: "POST",
-    path: "/api/oidc/test",
-    needs: "manage_server",
-    summary: "Asks the OpenID provider for its addresses (discovery).",
-    answer: Type.Object({
-      issuer: Type.String(),
-      signOut: Type.Boolean({ description: "whether a sign-out here also ends the session at the provider" }),
-    }),
-    async handle({ deps }) {
-      const provider = await deps.store.read((tx) => requireProvider(deps, tx));
-      const { hasSignOut } = await deps.oidc.discover(provider);
-      return { issuer: provider.issuer, signOut: hasSignOut };
-    },
-  }),
-  ownerRoute({
-    method: "PUT",
-    path: "/api/oidc/passwords",
-    needs: "manage_server",
-    summary:
-      "Switches sign-in with passwords on or off. Off needs an owner who signed in at the OpenID provider before.",
-    body: fields({ passwords: Type.Boolean({ description: "whether members can sign in with a password" }) }),
-    answer: settings,
-    async write(tx, { deps, owner, body, nowMs }) {
-      await requireStill(tx, owner);
-      await setPasswordSignin(tx, { nowMs, by: `owner:${owner.email}` }, body.passwords);
-      return await viewSettings(deps, tx);
-    },
-  }),
 ];
 
 /** Stores a sign-in of this browser and sets its cookie. Returns the address at the provider. `sessionId` is the session to confirm, or null. */
@@ -362,7 +265,7 @@ async function beginAtProvider(
   sessionId: string | null,
 ): Promise<string> {
   const { store, sealer, oidc } = deps;
-  const provider = await store.read((tx) => requireProvider(deps, tx));
+  const provider = await store.read((tx) => requireProvider(tx, deps.sealer));
   const browserToken = chooseBrowserToken(readOidcCookie(deps, request));
   const secrets = await store.write("dashboard", (tx) =>
     beginSignin(tx, sealer, { provider, browserToken, sessionId, returnTo, nowMs }),
