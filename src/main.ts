@@ -7,7 +7,7 @@ import { afterUnlessEnded } from "./base/clock.ts";
 import { MIGRATION_WORD } from "./base/own-executable.ts";
 import { hidePasswords } from "./base/process-list.ts";
 import { VERSION, VERSION_WORDS } from "./base/release/version.ts";
-import type { World } from "./interfaces/cli/io.ts";
+import type { Io } from "./interfaces/cli/io.ts";
 
 /** The time after which the compiler treats code as usual. The build lets code that runs only at a start stay in the interpreter. */
 const START_MS = 250;
@@ -21,11 +21,11 @@ async function run(): Promise<number> {
   const [word = "", file = ""] = line;
   if (VERSION_WORDS.includes(word)) return await printVersion();
   if (word === MIGRATION_WORD) return await (await import("./boot/migration.ts")).runMigration(file);
-  const [{ processWorld }, { runCommandLine }] = await Promise.all([
+  const [{ processIo }, { runCommandLine }] = await Promise.all([
     import("./interfaces/cli/io.ts"),
     import("./interfaces/cli/run.ts"),
   ]);
-  return await runCommandLine(line, processWorld({ startService, readManual }));
+  return await runCommandLine(line, processIo({ startService, readManual }));
 }
 
 /** Prints the version without the command line. Returns 1 if standard output cannot be written. */
@@ -36,10 +36,10 @@ async function printVersion(): Promise<number> {
   );
 }
 
-function startService(...start: Parameters<World["startService"]>): ReturnType<World["startService"]> {
+function startService(...start: Parameters<Io["startService"]>): ReturnType<Io["startService"]> {
   return import("./service.ts").then((service) => service.startService(...start));
 }
 
-async function readManual(): ReturnType<World["readManual"]> {
+async function readManual(): ReturnType<Io["readManual"]> {
   return (await import("./boot/documentation.ts")).readManual();
 }

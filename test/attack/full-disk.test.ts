@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { startService } from "../../src/service.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { LIMITED_DISK_SPACE, NO_DISK_SPACE, setDiskSpace } from "../kit/disk-space.ts";
 import { until } from "../kit/event-flow.ts";
 import { requireExecutable } from "../kit/executable-build.ts";

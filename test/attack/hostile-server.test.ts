@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROUTES } from "../../src/interfaces/api/route-list.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 
 const KEY = { app: "shop", environment: "development", owner: null, expiresAt: null };
 let said: string;

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { mayBeRelayName } from "../../src/engine/receiver/unknown-name.ts";
 import { loggedPath } from "../../src/interfaces/http/logged-path.ts";
 import { ON_POSTGRES, TABLES } from "../kit/chosen-store.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 

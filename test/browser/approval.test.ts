@@ -7,8 +7,8 @@ import type { Page } from "playwright-core";
 import { findBarriers } from "../kit/axe.ts";
 import { listen, startBrowser } from "../kit/browser.ts";
 import { shoot } from "../kit/browser-shots.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
-import { runCommand } from "../kit/cli-world.ts";
 import { startShopServer } from "../kit/shop-server.ts";
 
 const EMAIL = "ann@example.com";

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
 
 const SLACK = "https://hooks.slack.com/services/T012/B012/secretOfTheWebhook";

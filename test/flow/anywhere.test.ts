@@ -11,7 +11,7 @@ import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
 import { readPlace } from "../../web/base/place.ts";
-import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { type CommandResult, runCommand } from "../kit/cli-io.ts";
 import { CALL, sendEvent, WRITE } from "../kit/event-flow.ts";
 import { HOOK_SECRET } from "../kit/relay-definition.ts";
 import { startRunningService } from "../kit/running-service.ts";
@@ -122,13 +122,13 @@ afterAll(async () => {
   rmSync(cwd, { recursive: true, force: true });
 });
 
-const world = () => ({ cwd, clock: running.clock });
+const io = () => ({ cwd, clock: running.clock });
 function here(line: string, input = ""): Promise<CommandResult> {
-  return runCommand([...wordsOf(line), "--data-dir", running.dataDir], { ...world(), input, env: running.commandEnv });
+  return runCommand([...wordsOf(line), "--data-dir", running.dataDir], { ...io(), input, env: running.commandEnv });
 }
 function there(line: string, input = "", env: Record<string, string> = {}): Promise<CommandResult> {
   const given = { RELAY_KEY: running.keys.development ?? "", ...env };
-  return runCommand([...wordsOf(line), "--url", running.service.url], { ...world(), input, env: given });
+  return runCommand([...wordsOf(line), "--url", running.service.url], { ...io(), input, env: given });
 }
 const wordsOf = (line: string): string[] =>
   line
@@ -315,7 +315,7 @@ describe("--web opens the page of an item at the service, and prints its address
   const opened: string[] = [];
   const open = async (line: string, target: readonly string[]): Promise<CommandResult> =>
     await runCommand([...wordsOf(line), "--web", ...target], {
-      ...world(),
+      ...io(),
       env: { ...running.commandEnv, RELAY_KEY: running.keys.development ?? "" },
       openBrowser: (link) => Promise.resolve(opened.push(link) > 0),
     });
@@ -389,10 +389,7 @@ test("setting a secret next to a running server says that the server reads it wi
 });
 
 test("relay changes prints the changes of the named server", async () => {
-  const [near, far] = [
-    await runCommand(["changes", "--json"], world()),
-    await runCommand(["changes", "--json", "--url", running.service.url], world()),
-  ];
+  const [near, far] = [await runCommand(["changes", "--json"], io()), await runCommand(["changes", "--json", "--url", running.service.url], io())];
   expect(far).toEqual(near);
-  expect((await runCommand(["changes", "--url", "http://relay.example.com"], world())).code).toBe(2);
+  expect((await runCommand(["changes", "--url", "http://relay.example.com"], io())).code).toBe(2);
 });

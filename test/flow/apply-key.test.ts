@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { APPLY_RESPONSE_LIFE_MS, HOUR_MS, MAX_APPLY_RESPONSES } from "../../src/base/limit.ts";
 import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 
 const NOTES = { collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } };
 const receiver = (name: string) => ({

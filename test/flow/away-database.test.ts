@@ -8,7 +8,7 @@ import type { Service } from "../../src/service.ts";
 import type { Reader } from "../../src/store/port.ts";
 import { isAway } from "../../src/store/postgres/error.ts";
 import { requireFitServer } from "../../src/store/postgres/inspection.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { until } from "../kit/event-flow.ts";
 import { makeTenants, post, saveReceiver, serveNode } from "../kit/node.ts";

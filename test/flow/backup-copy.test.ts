@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MINUTE_MS } from "../../src/base/limit.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { dumpTables } from "../kit/data-directory.ts";
 import { poll } from "../kit/patience.ts";
 import { S3_KEYS, startS3Server } from "../kit/s3-server.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { makeBackupStarter } from "../../src/operator/backup/schedule.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { dumpTables, isWhole } from "../kit/data-directory.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
 import { APP, startRunningService } from "../kit/running-service.ts";

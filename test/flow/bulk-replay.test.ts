@@ -1,7 +1,7 @@
 /** Tests bulk replays: the preview, each event once in order of arrival, the rate limit, restarts, and events that may not run. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { resolveFilter } from "../../src/engine/event/bulk-choice.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { editRelay, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { type ActionLike, breakRelay, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { startRunningService } from "../kit/running-service.ts";
 
 const SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runCommand } from "../kit/cli-io.ts";
 import { runInTerminal } from "../kit/cli-terminal.ts";
-import { runCommand } from "../kit/cli-world.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
 
 const KEYS = 25;

@@ -15,7 +15,7 @@ import { checkCatalog } from "../../src/operator/sync/catalog-file.ts";
 import { NOTICE_VERIFIERS } from "../../src/rules/action/notice-verifier.ts";
 import { checkDefinition } from "../../src/rules/relay/definition.ts";
 import { startService } from "../../src/service.ts";
-import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { type CommandResult, runCommand } from "../kit/cli-io.ts";
 import { type Block, fetchAs, findUnshown, listBlocks, readShell, runCurl } from "../kit/docs-block.ts";
 import { openDocsShop } from "../kit/docs-shop.ts";
 import { poll } from "../kit/patience.ts";

@@ -5,10 +5,10 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
 import { Input } from "../../src/interfaces/cli/command.ts";
-import type { World } from "../../src/interfaces/cli/io.ts";
+import type { Io } from "../../src/interfaces/cli/io.ts";
 import { readServiceConfig, SERVER_OPTIONS } from "../../src/interfaces/cli/service-option.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 
@@ -152,5 +152,5 @@ test.each([
 test("the start rejects scheduled backups", () => {
   const env = { RELAY_DATABASE: "postgres://relay@h/d", RELAY_BACKUP_EVERY: "1d" };
   const input = new Input([], new Map(), SERVER_OPTIONS, env);
-  expect(() => readServiceConfig("server", input, { env, cwd: folder } as unknown as World)).toThrow(/--backup-every .* leave it out/);
+  expect(() => readServiceConfig("server", input, { env, cwd: folder } as unknown as Io)).toThrow(/--backup-every .* leave it out/);
 });

@@ -1,7 +1,7 @@
 /** Tests the stated reasons for waiting: a queued event's and a schedule's next tick, in the API and in the commands. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { HOUR_MS } from "../../src/base/limit.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { settle } from "../kit/virtual-clock.ts";

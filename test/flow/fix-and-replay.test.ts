@@ -6,7 +6,7 @@ import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { readPriorWork } from "../../src/engine/event/prior-work.ts";
 import type { OutgoingMail } from "../../src/platform/mail/mailer.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { EditModel, type ModelAction } from "../kit/edit-model.ts";
 import { alertsOf, editRelay, replay, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";

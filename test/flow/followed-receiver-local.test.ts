@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { startCli } from "../kit/cli-process.ts";
-import { runCommand } from "../kit/cli-world.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 
 const RECEIVER = receiverDefinition({ name: "stripe", actions: [{ type: "write_record", collection: "notes", data: { text: "x" } }] });

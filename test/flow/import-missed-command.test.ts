@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { bindScheme } from "../../src/rules/verify/registry.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
-import { runCommand } from "../kit/cli-world.ts";
 import { untilNoneLeft } from "../kit/patience.ts";
 import { rounds } from "../kit/rounds.ts";
 

@@ -7,8 +7,8 @@ import { createHmac } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runCommand } from "../kit/cli-io.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
-import { runCommand } from "../kit/cli-world.ts";
 import { poll } from "../kit/patience.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields

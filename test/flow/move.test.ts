@@ -14,7 +14,7 @@ import { NewSqliteEnd, SqliteEnd } from "../../src/store/sqlite/transfer.ts";
 import { moves } from "../../src/store/transfer/tables.ts";
 import { moveRows } from "../../src/store/transfer/transfer.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { dumpTables, isWhole, makeFolder } from "../kit/data-directory.ts";
 import { startNode } from "../kit/node.ts";
 import { freshDatabase } from "../kit/postgres.ts";

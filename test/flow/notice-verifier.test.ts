@@ -10,7 +10,7 @@ import { signNotice } from "../../src/platform/outbound/notice-signature.ts";
 import { EXAMPLE_SIGNING_SECRET } from "../../src/platform/secret/secret-text.ts";
 import { NOTICE_VERIFIERS } from "../../src/rules/action/notice-verifier.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { tellNotRun } from "../kit/not-run.ts";
 import { PATIENCE_MS } from "../kit/patience.ts";
 

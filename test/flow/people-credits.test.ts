@@ -1,7 +1,7 @@
 /** Tests `relay people credits` on a data directory and on a server. A manual change applies once per key, with the API's errors and audit. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { runCommand } from "../kit/cli-io.ts";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
-import { runCommand } from "../kit/cli-world.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const ADA = "ada@example.com";
@@ -93,15 +93,15 @@ test("a lost response names the key with which a repeated command applies once",
     },
   });
   const line = ["people", "credits", ADA, "5", "--reason", "x", "--url", `http://127.0.0.1:${between.port}`];
-  const world = { cwd: running.dataDir, clock: running.clock, env: { RELAY_KEY: running.keys.development ?? "" } };
-  const lost = await runCommand(line, world);
+  const io = { cwd: running.dataDir, clock: running.clock, env: { RELAY_KEY: running.keys.development ?? "" } };
+  const lost = await runCommand(line, io);
   const [, key = ""] =
     /The answer was lost, so the change may or may not have happened\. Run the command again with --key (command-\S+): the change then applies once/.exec(
       lost.told,
     ) ?? [];
   expect([lost.code, key]).toEqual([1, expect.stringMatching(/^command-/)]);
   isLost = false;
-  expect((await runCommand([...line, "--key", key], world)).told).toContain(`Nothing changed: the key ${key} was used before`);
+  expect((await runCommand([...line, "--key", key], io)).told).toContain(`Nothing changed: the key ${key} was used before`);
   expect(await ledger()).toEqual([5, "5 x"]);
   await between.stop(true);
 });
@@ -120,8 +120,8 @@ test("a server that stops before the change was sent reports no unknown result",
     },
   });
   const line = ["people", "credits", ADA, "5", "--reason", "x", "--url", `http://127.0.0.1:${between.port}`];
-  const world = { cwd: running.dataDir, clock: running.clock, env: { RELAY_KEY: running.keys.development ?? "" } };
-  const { code, told } = await runCommand(line, world);
+  const io = { cwd: running.dataDir, clock: running.clock, env: { RELAY_KEY: running.keys.development ?? "" } };
+  const { code, told } = await runCommand(line, io);
   expect([code, told]).toEqual([1, expect.stringContaining("(ECONNREFUSED)")]);
   expect(told).not.toContain("not known");
   expect(await ledger()).toEqual([0]);

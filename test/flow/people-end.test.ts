@@ -1,7 +1,7 @@
 /** Tests `relay people end` on a data directory and on a server. It ends a person's access or plan, and is audited like the dashboard's End. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { runCommand } from "../kit/cli-io.ts";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
-import { runCommand } from "../kit/cli-world.ts";
 import { sendEvent } from "../kit/event-flow.ts";
 import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

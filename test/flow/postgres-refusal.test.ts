@@ -7,7 +7,7 @@ import { type DatabaseUrl, readDatabaseUrl } from "../../src/base/database-url.t
 import { describeError } from "../../src/interfaces/cli/refusal-text.ts";
 import { tellApart } from "../../src/store/postgres/error.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
 

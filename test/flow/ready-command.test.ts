@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { createLog } from "../../src/base/log.ts";
 import { startOnceItCan } from "../../src/boot/readiness.ts";
 import { noteRunning } from "../../src/interfaces/cli/data-directory.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { placeOf } from "../kit/postgres.ts";
 import { startBareService } from "../kit/running-service.ts";

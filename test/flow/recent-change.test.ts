@@ -3,7 +3,7 @@
  * mail, relay doctor and the commands show the same. A name that is one typo away from an existing one is offered.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { CALL, editRelay, putEvents, sendEvent, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller } from "../kit/fake-caller.ts";
 import { type ActionLike, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";

@@ -6,7 +6,7 @@ import { Health } from "../../src/engine/health/health.ts";
 import { RETENTION } from "../../src/engine/maintenance/retention.ts";
 import { MAX_REJECTED_IDS, RejectionLedger, writeRejections } from "../../src/engine/receiver/rejected-delivery.ts";
 import { findSender } from "../../src/rules/senders/registry.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 

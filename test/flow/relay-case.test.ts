@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { HOUR_MS, MAX_CASE_BODY_BYTES, MAX_RELAY_CASES } from "../../src/base/limit.ts";
 import { type ApiServer, changesBetween, startApi } from "../kit/api-server.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { poll } from "../kit/patience.ts";
 
 const NOTES = { collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } };

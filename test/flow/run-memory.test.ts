@@ -23,13 +23,13 @@ const CALL: ActionLike = { type: "call_url", url: "https://example.com/notice" }
 const KINDS = ["runs", "works", "both"] as const;
 type Kind = (typeof KINDS)[number];
 
-interface World {
+interface Io {
   kind: Kind;
   running: RunningService;
   event: string;
 }
 
-const worlds: World[] = [];
+const worlds: Io[] = [];
 beforeAll(async () => {
   for (const kind of KINDS) {
     const running = await startRunningService({ ports: { caller: new FakeCaller() } });
@@ -46,10 +46,10 @@ function define(actions: readonly ActionLike[]) {
   return receiverDefinition({ actions: [...actions], map: { event_id: "id", person_email: "email" } });
 }
 
-const inAll = (work: (world: World) => Promise<unknown>) => Promise.all(worlds.map(work));
+const inAll = (work: (io: Io) => Promise<unknown>) => Promise.all(worlds.map(work));
 
 /** Writes the rows of work that an earlier version wrote. */
-async function age({ running }: World): Promise<void> {
+async function age({ running }: Io): Promise<void> {
   await running.service.store.write("app", async (tx) => {
     for (const { seq } of await tx.all<{ seq: number }>("SELECT seq FROM event")) {
       for (const { key, after, doneAt } of (await readPriorWork(tx, seq)).works.values()) {
@@ -64,7 +64,7 @@ async function age({ running }: World): Promise<void> {
 }
 
 /** Reads everything that a person sees of the event, except the call at the list's end. */
-async function look({ running, event }: World, length: number) {
+async function look({ running, event }: Io, length: number) {
   const view = await showEvent(running, event);
   const plan = await running.api("GET", `/events/${event}/replay`);
   return {
@@ -119,12 +119,12 @@ test("the same lives have the same results with every storage of finished action
           });
         const settle = async () => {
           await inAll(({ running }) => running.drain());
-          const [one, ...others] = await Promise.all(worlds.map((world) => look(world, list.length)));
+          const [one, ...others] = await Promise.all(worlds.map((io) => look(io, list.length)));
           for (const other of others) expect(other).toEqual(one as NonNullable<typeof one>);
         };
         await put(false);
-        await inAll(async (world) => {
-          world.event = await sendEvent(world.running, `life${lives}`, { email: `p${lives}@example.com` });
+        await inAll(async (io) => {
+          io.event = await sendEvent(io.running, `life${lives}`, { email: `p${lives}@example.com` });
         });
         await settle();
         for (const { do: what, list: next, index, odd } of steps) {
@@ -149,9 +149,9 @@ test("the same lives have the same results with every storage of finished action
           } else if (what === "retry") {
             await inAll(({ running }) => running.clock.advance(61_000));
           } else {
-            await inAll(async (world) => {
-              if (world.kind === "both" && odd) await age(world);
-              await world.running.restart();
+            await inAll(async (io) => {
+              if (io.kind === "both" && odd) await age(io);
+              await io.running.restart();
             });
           }
           await settle();

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 import { recordDueTicks, recordMissedTicks } from "../../src/engine/schedule/schedule.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { receiver, TOKEN } from "../kit/relay-kit.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { START_MS, settle } from "../kit/virtual-clock.ts";

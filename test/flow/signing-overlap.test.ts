@@ -8,7 +8,7 @@ import { Webhook } from "standardwebhooks";
 import { signNotice } from "../../src/platform/outbound/notice-signature.ts";
 import { findRelay, RELAY, signingSecretContext } from "../../src/rules/relay/relay.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { type Sink, startSink } from "../kit/sink.ts";

@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { listParts, type Meaning } from "../../src/base/code/code.ts";
 import { makeAuthority } from "../kit/certificate.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { type Executable, placeExecutable } from "../kit/executable.ts";
 import { STAGED_CALLS } from "../kit/staged-call.ts";
 import { STAGED_EVENTS } from "../kit/staged-event.ts";

@@ -1,10 +1,10 @@
 /** Plays a life with `relay simulate`: what the screen shows, the wait of --speed, JSON, refusals, and that no key of production can play one. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { World } from "../../src/interfaces/cli/io.ts";
+import type { Io } from "../../src/interfaces/cli/io.ts";
 import type { EnvironmentName } from "../../src/platform/account/environment.ts";
 import { fillNames, KIT_NAMES } from "../../src/rules/senders/kit-definitions.ts";
 import { KITS } from "../../src/rules/senders/kit-registry.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { until } from "../kit/event-flow.ts";
 import { FakeCaller, OK } from "../kit/fake-caller.ts";
 import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
@@ -24,7 +24,7 @@ async function saveKit(environment: EnvironmentName = "development"): Promise<vo
 }
 
 /** Runs the command with a key of the environment, and moves the clock until it ends. */
-async function simulate(words: readonly string[], parts: Partial<World> = {}, stepMs = 1_000) {
+async function simulate(words: readonly string[], parts: Partial<Io> = {}, stepMs = 1_000) {
   const env = { RELAY_URL: running.service.url, RELAY_KEY: running.keys.development ?? "" };
   let isOver = false;
   const run = runCommand(["simulate", ...words], { cwd: running.dataDir, env, clock: running.clock, ...parts }).finally(() => {

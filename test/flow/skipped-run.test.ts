@@ -1,7 +1,7 @@
 /** Tests the runs of a schedule that a hold skipped: the list, starting chosen ones once, races, and the bounds. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { editRelay, WRITE } from "../kit/event-flow.ts";
 import { makeOrders } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runCommand } from "../kit/cli-io.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
-import { runCommand } from "../kit/cli-world.ts";
 
 let home: string;
 let laptop: string;

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../src/base/clock.ts";
 import { findCommit } from "../../src/interfaces/cli/sync/git-commit.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
-import { runCommand } from "../kit/cli-world.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 let home: string;

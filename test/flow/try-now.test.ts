@@ -1,7 +1,7 @@
 /** Tests immediate retries of one event or all of a relay: each runs once and counts as an attempt, and errors. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { retryRelayNow } from "../../src/engine/event/retry-now.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { CALL, GRANT, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";

@@ -1,6 +1,6 @@
 /** Tests requests to unknown receiver names over HTTP: their environment, their stored fields, and the commands next to the server. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { until } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";

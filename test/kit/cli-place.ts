@@ -1,6 +1,6 @@
 /** The two places where an owner's command works the same: in a server's data directory, and over the network with a key. */
-import type { World } from "../../src/interfaces/cli/io.ts";
-import { type CommandResult, runCommand } from "./cli-world.ts";
+import type { Io } from "../../src/interfaces/cli/io.ts";
+import { type CommandResult, runCommand } from "./cli-io.ts";
 import type { RunningService } from "./running-service.ts";
 
 export const COMMAND_PLACES = ["beside the server", "at the server"] as const;
@@ -12,7 +12,7 @@ export function runAt(
   { dataDir, service, keys, clock, commandEnv }: RunningService,
   words: readonly string[],
   input = "",
-  more: Partial<Pick<World, "interactive" | "confirm" | "screen">> = {},
+  more: Partial<Pick<Io, "interactive" | "confirm" | "screen">> = {},
 ): Promise<CommandResult> {
   const [line, env] =
     place === "beside the server" ? [["--data-dir", dataDir], commandEnv] : [["--url", service.url], { RELAY_KEY: keys.development ?? "" }];

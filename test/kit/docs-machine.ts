@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { startService } from "../../src/service.ts";
-import { runCommand } from "./cli-world.ts";
+import { runCommand } from "./cli-io.ts";
 import { readShell, runCurl } from "./docs-block.ts";
 
 const REPOSITORY = join(import.meta.dir, "..", "..");

@@ -1,6 +1,7 @@
 /** Starts a server with an owner and the app `shop`, as a person starts it in a terminal. */
+
+import { runCommand } from "./cli-io.ts";
 import { startCli } from "./cli-process.ts";
-import { runCommand } from "./cli-world.ts";
 
 interface ShopServer {
   /** The origin of the server. */

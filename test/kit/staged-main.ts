@@ -6,7 +6,7 @@
 import { MIGRATION_WORD } from "../../src/base/own-executable.ts";
 import { readManual } from "../../src/boot/documentation.ts";
 import { runMigration } from "../../src/boot/migration.ts";
-import { processWorld } from "../../src/interfaces/cli/io.ts";
+import { processIo } from "../../src/interfaces/cli/io.ts";
 import { runCommandLine } from "../../src/interfaces/cli/run.ts";
 import { startService } from "../../src/service.ts";
 import { START_MS, VirtualClock } from "./virtual-clock.ts";
@@ -32,5 +32,5 @@ if (line[0] === "serve") void obey();
 const ran =
   line[0] === MIGRATION_WORD
     ? runMigration(line[1] ?? "")
-    : runCommandLine(line, { ...processWorld({ startService, readManual: () => Promise.resolve(readManual()) }), clock });
+    : runCommandLine(line, { ...processIo({ startService, readManual: () => Promise.resolve(readManual()) }), clock });
 void ran.then((code) => process.exit(code));

@@ -10,7 +10,7 @@ import { SCHEMA_VERSION, SQLITE_MIGRATIONS } from "../../src/store/migrate/migra
 import type { Store } from "../../src/store/port.ts";
 import { lockDataDirectory } from "../../src/store/sqlite/directory-lock.ts";
 import { openSqlite, type SqliteOptions } from "../../src/store/sqlite/sqlite.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { addEvent, dumpTables, isWhole, makeFolder, openFilled } from "../kit/data-directory.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
 import { startRunningService } from "../kit/running-service.ts";

@@ -7,7 +7,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import { requireMode } from "../../src/boot/open-data.ts";
 import { createApp } from "../../src/platform/account/app.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
-import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { type CommandResult, runCommand } from "../kit/cli-io.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { type OidcDouble, startOidcProvider } from "../kit/oidc-provider.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { SYSTEM } from "../../src/base/system.ts";
 import { Remote } from "../../src/interfaces/cli/api/remote.ts";
 import type { Input } from "../../src/interfaces/cli/command.ts";
-import type { World } from "../../src/interfaces/cli/io.ts";
+import type { Io } from "../../src/interfaces/cli/io.ts";
 import { carryLive } from "../../src/interfaces/cli/sync/live.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
@@ -56,7 +56,7 @@ test.each([
 async function carry(): Promise<{ code: unknown; opened: string[]; told: string[] }> {
   const opened: string[] = [];
   const told: string[] = [];
-  const world = {
+  const io = {
     clock: new VirtualClock(Date.UTC(2030, 0, 1)),
     cwd: tmpdir(),
     env: { RELAY_DOCS_URL: "https://relay.example.com" },
@@ -67,7 +67,7 @@ async function carry(): Promise<{ code: unknown; opened: string[]; told: string[
       return Promise.resolve(true);
     },
     tell: (text: string) => void told.push(text),
-  } as unknown as World;
+  } as unknown as Io;
   const origin = `http://127.0.0.1:${server.port}`;
   const remote = new Remote({ url: origin, app: "shop", environment: "production", key: "sk", profile: null });
   const change = {
@@ -77,5 +77,5 @@ async function carry(): Promise<{ code: unknown; opened: string[]; told: string[
     requireSame: () => Promise.resolve(),
   } as unknown as Parameters<typeof carryLive>[1];
   const input = { on: (name: string) => name === "open" } as unknown as Input;
-  return { code: await carryLive(remote, change, input, world), opened, told };
+  return { code: await carryLive(remote, change, input, io), opened, told };
 }

@@ -10,7 +10,7 @@ import { grantManually } from "../../src/shop/people/access-grant.ts";
 import { addCreditsManually } from "../../src/shop/people/credit.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
-import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { type CommandResult, runCommand } from "../kit/cli-io.ts";
 import { relayOf, seqOf } from "../kit/event-sql.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

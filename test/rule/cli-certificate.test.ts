@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeAuthority } from "../kit/certificate.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "relay-cli-certificate-"));
 afterAll(() => rmSync(cwd, { recursive: true }));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { recordIntendedEmail } from "../../src/platform/mail/email.ts";
 import { invitePerson } from "../../src/shop/people/person-invite.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
-import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { type CommandResult, runCommand } from "../kit/cli-io.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "relay-cli-mail-"));

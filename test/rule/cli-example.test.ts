@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCommand } from "../../src/interfaces/cli/line/parse.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
-import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { type CommandResult, runCommand } from "../kit/cli-io.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "relay-cli-example-"));
 afterAll(() => rmSync(cwd, { recursive: true }));

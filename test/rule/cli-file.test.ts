@@ -10,7 +10,7 @@ import { EXAMPLE_CATALOG, EXAMPLE_DEFINITION } from "../../src/interfaces/cli/sy
 import { checkCatalogFile } from "../../src/operator/sync/catalog-file.ts";
 import { checkDefinitionFile } from "../../src/operator/sync/definition-file.ts";
 import { parseFileText } from "../../src/operator/sync/json-file.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 
 const MISTAKES: readonly [rule: string, text: string, line: number, column: number, message: RegExp][] = [
   ["an extra comma", '{\n  "a": 1,\n}', 3, 1, /a name in "quotes" was expected/],

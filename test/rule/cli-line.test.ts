@@ -7,10 +7,10 @@ import { formatKinds, listCodes, listMeanings, listParts } from "../../src/base/
 import type { RefusalCode } from "../../src/base/code/refusal-code.ts";
 import { VERSION } from "../../src/base/release/version.ts";
 import { Input, type Option } from "../../src/interfaces/cli/command.ts";
-import type { World } from "../../src/interfaces/cli/io.ts";
+import type { Io } from "../../src/interfaces/cli/io.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../../src/interfaces/cli/service-option.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "relay-cli-"));
 afterAll(() => rmSync(cwd, { recursive: true }));
@@ -231,7 +231,7 @@ describe("flag, then variable, then default", () => {
   const options: readonly Option[] = [...SERVER_OPTIONS, ...RUN_OPTIONS];
   const read = (flags: Record<string, string>, env: Record<string, string>) => {
     const given = new Map(Object.entries(flags).map(([name, value]) => [name, [value]]));
-    return readServiceConfig("server", new Input([], given, options, env), { env, cwd: "/srv" } as World);
+    return readServiceConfig("server", new Input([], given, options, env), { env, cwd: "/srv" } as Io);
   };
 
   test("gives the default if nothing is set", () => {

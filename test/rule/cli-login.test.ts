@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
-import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { type CommandResult, runCommand } from "../kit/cli-io.ts";
 
 /** The waits that the command asked for, in milliseconds. */
 const waits: number[] = [];

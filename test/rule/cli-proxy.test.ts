@@ -1,7 +1,7 @@
 /** Commands against a server behind a proxy that does not reach it. */
 import { afterAll, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 
 let failures = 0;
 let status = 502;

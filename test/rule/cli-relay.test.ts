@@ -15,7 +15,7 @@ import { openSealer } from "../../src/rules/relay/master-key-proof.ts";
 import { relayTarget } from "../../src/rules/relay/relay.ts";
 import { createRelay } from "../../src/rules/relay/relay-save.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
-import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { type CommandResult, runCommand } from "../kit/cli-io.ts";
 import { CALL, HMAC, OWNER, receiver, schedule } from "../kit/relay-kit.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

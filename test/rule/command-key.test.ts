@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { hashToken } from "../../src/base/id.ts";
 import { findApiKeyByToken, listApiKeys, revokeApiKey } from "../../src/platform/account/api-key.ts";
 import { requireCommandKey } from "../../src/platform/account/command-key.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 import { sealer } from "../kit/relay-kit.ts";
 

@@ -7,7 +7,7 @@ import { inspect } from "node:util";
 import { systemClock, waitAtMost } from "../../src/base/clock.ts";
 import { DatabaseUrl, maskPasswords, readDatabaseUrl } from "../../src/base/database-url.ts";
 import { PROJECT_ROOT } from "../house/source-tree.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "relay-database-url-"));
 afterAll(() => rmSync(cwd, { recursive: true }));

@@ -10,7 +10,7 @@ import { examine } from "../../src/operator/doctor/examine.ts";
 import { type DoctorTarget, type Finding, formatBytes, formatDuration } from "../../src/operator/doctor/finding.ts";
 import { checkBackups } from "../../src/operator/doctor/setup-check.ts";
 import { SCHEMA_VERSION } from "../../src/store/migrate/migrations.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { addEvent, makeFolder, openFilled } from "../kit/data-directory.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type EraseCursor, eraseRows } from "../../src/shop/people/person-erase.ts";
 import { PiiMatcher } from "../../src/shop/people/pii-match.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { erase } from "../kit/erasing.ts";
 import { replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
 import { seqOf } from "../kit/event-sql.ts";

@@ -18,7 +18,7 @@ import { playLife } from "../../src/rules/senders/kit-life.ts";
 import { KITS } from "../../src/rules/senders/kit-registry.ts";
 import { requireSender } from "../../src/rules/senders/registry.ts";
 import { signsEvent } from "../../src/rules/senders/sender-start.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 
 const OTHER_NAMES: KitNames = { product: "e-book", plan: "small", plan2: "large" };
 

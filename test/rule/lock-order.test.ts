@@ -8,7 +8,7 @@ import { describe, expect, test } from "bun:test";
 type Lock = { on: "all"; mode: "shared" | "exclusive" } | { on: `environment ${number}` | `app ${string}`; mode: "exclusive" };
 
 /** The values that the transactions share. Each value is visible to others after the commit, except for `numbers`, which come from a sequence. */
-interface World {
+interface Io {
   numbers: number;
   /** The numbers of the committed events of each environment, in the order of the commits. */
   events: Record<number, number[]>;
@@ -20,13 +20,13 @@ interface World {
 
 /** The values that a transaction read or will write. */
 type Own = Record<string, number>;
-type Step = { lock: Lock } | { work: (world: World, own: Own) => void };
+type Step = { lock: Lock } | { work: (io: Io, own: Own) => void };
 
 interface Transaction {
   what: string;
   steps: readonly Step[];
   /** Makes the writes visible. */
-  commit: (world: World, own: Own) => void;
+  commit: (io: Io, own: Own) => void;
   /** True if its node may stop at any step, after which the server ends the transaction. */
   mayStop?: boolean;
 }
@@ -37,16 +37,16 @@ interface State {
   own: Own[];
   held: { by: number; lock: Lock }[];
   waiting: { by: number; lock: Lock }[];
-  world: World;
+  io: Io;
 }
 
 /** Copies what a step changes. The lists of events are replaced, never changed. */
-const copyOf = ({ at, own, held, waiting, world }: State): State => ({
+const copyOf = ({ at, own, held, waiting, io }: State): State => ({
   at: [...at],
   own: own.map((one) => ({ ...one })),
   held: [...held],
   waiting: [...waiting],
-  world: { ...world, events: { ...world.events }, epochs: { ...world.epochs } },
+  io: { ...io, events: { ...io.events }, epochs: { ...io.epochs } },
 });
 
 const conflicts = (one: Lock, other: Lock): boolean => one.on === other.on && (one.mode === "exclusive" || other.mode === "exclusive");
@@ -64,7 +64,7 @@ function follow(state: State, transactions: readonly Transaction[]): State[] {
     else if ("lock" in step) next.push(request(state, by, step.lock));
     else {
       const copy = copyOf(state);
-      step.work(copy.world, copy.own[by] ?? {});
+      step.work(copy.io, copy.own[by] ?? {});
       copy.at[by] = at + 1;
       next.push(copy);
     }
@@ -89,7 +89,7 @@ function grant(state: State, by: number, lock: Lock): void {
 /** Ends the transaction, frees its locks, and grants them in the order of the requests. */
 function end(state: State, by: number, steps: number, commit: Transaction["commit"]): State {
   const copy = copyOf(state);
-  commit(copy.world, copy.own[by] ?? {});
+  commit(copy.io, copy.own[by] ?? {});
   copy.at[by] = steps + 1;
   copy.held = copy.held.filter((one) => one.by !== by);
   copy.waiting = copy.waiting.filter((one) => one.by !== by);
@@ -102,24 +102,24 @@ function end(state: State, by: number, steps: number, commit: Transaction["commi
   return copy;
 }
 
-function checkHolders({ held, world }: State): void {
+function checkHolders({ held, io }: State): void {
   const exclusive = held.filter(({ lock }) => lock.on === "all" && lock.mode === "exclusive");
   const writers = held.filter(({ lock }) => lock.on === "all" || lock.on.startsWith("environment"));
-  if (exclusive.some(({ by }) => writers.some((one) => one.by !== by))) world.broken ??= "work on everything ran beside other work";
+  if (exclusive.some(({ by }) => writers.some((one) => one.by !== by))) io.broken ??= "work on everything ran beside other work";
   const environments = held.filter(({ lock }) => lock.on.startsWith("environment")).map(({ lock }) => lock.on);
-  if (new Set(environments).size < environments.length) world.broken ??= "an environment has two writers";
+  if (new Set(environments).size < environments.length) io.broken ??= "an environment has two writers";
 }
 
 /** Visits every state. Returns the rules that were broken in some interleaving, and the number of states. */
 function explore(transactions: readonly Transaction[]): { broken: string[]; states: number } {
-  const world: World = { numbers: 0, events: {}, epochs: { 1: 1, 2: 1 }, mails: 0, broken: null };
-  const first: State = { at: transactions.map(() => 0), own: transactions.map(() => ({})), held: [], waiting: [], world };
+  const io: Io = { numbers: 0, events: {}, epochs: { 1: 1, 2: 1 }, mails: 0, broken: null };
+  const first: State = { at: transactions.map(() => 0), own: transactions.map(() => ({})), held: [], waiting: [], io };
   const open = [first];
   const seen = new Set([JSON.stringify(first)]);
   const broken = new Set<string>();
   for (let state = open.pop(); state !== undefined; state = open.pop()) {
-    if (state.world.broken !== null) {
-      broken.add(state.world.broken);
+    if (state.io.broken !== null) {
+      broken.add(state.io.broken);
       continue;
     }
     const next = follow(state, transactions);
@@ -144,17 +144,17 @@ const within = (id: number): Step[] => [SHARED, environment(id)];
 const APP: Step = { lock: { on: "app shop", mode: "exclusive" } };
 
 const takeNumber: Step = {
-  work: (world, own) => {
-    world.numbers += 1;
-    own.number = world.numbers;
+  work: (io, own) => {
+    io.numbers += 1;
+    own.number = io.numbers;
   },
 };
 const storeEvent =
   (id: number) =>
-  (world: World, { number = 0 }: Own): void => {
-    const earlier = world.events[id] ?? [];
-    if (number <= (earlier.at(-1) ?? 0)) world.broken ??= "event numbers do not grow in the order of the commits";
-    world.events[id] = [...earlier, number];
+  (io: Io, { number = 0 }: Own): void => {
+    const earlier = io.events[id] ?? [];
+    if (number <= (earlier.at(-1) ?? 0)) io.broken ??= "event numbers do not grow in the order of the commits";
+    io.events[id] = [...earlier, number];
   };
 const event = (id: number, locks: readonly Step[] = within(id)): Transaction => ({
   what: `an event of environment ${id}`,
@@ -169,21 +169,21 @@ const fenced = (id: number): Transaction => ({
   steps: [
     ...within(id),
     {
-      work: (world, own) => {
-        own.holds = world.epochs[id] === 1 ? 1 : 0;
+      work: (io, own) => {
+        own.holds = io.epochs[id] === 1 ? 1 : 0;
       },
     },
   ],
-  commit: (world, { holds }) => {
-    if (holds === 1 && world.epochs[id] !== 1) world.broken ??= "a former holder's write is committed";
+  commit: (io, { holds }) => {
+    if (holds === 1 && io.epochs[id] !== 1) io.broken ??= "a former holder's write is committed";
   },
   mayStop: true,
 });
 const takeover = (id: number, locks: readonly Step[] = within(id)): Transaction => ({
   what: `another node takes the lease of environment ${id}`,
   steps: locks,
-  commit: (world) => {
-    world.epochs[id] = (world.epochs[id] ?? 0) + 1;
+  commit: (io) => {
+    io.epochs[id] = (io.epochs[id] ?? 0) + 1;
   },
 });
 const renewal: Transaction = { what: "a node renews its leases", steps: within(0), commit: () => undefined, mayStop: true };
@@ -196,14 +196,14 @@ const mail = (id: number, locks: readonly Step[] = [...within(id), APP]): Transa
   steps: [
     ...locks,
     {
-      work: (world, own) => {
-        own.may = world.mails < 1 ? 1 : 0;
+      work: (io, own) => {
+        own.may = io.mails < 1 ? 1 : 0;
       },
     },
   ],
-  commit: (world, { may = 0 }) => {
-    world.mails += may;
-    if (world.mails > 1) world.broken ??= "two environments of an app exceed its limit";
+  commit: (io, { may = 0 }) => {
+    io.mails += may;
+    if (io.mails > 1) io.broken ??= "two environments of an app exceed its limit";
   },
   mayStop: true,
 });

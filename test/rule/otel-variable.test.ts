@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import type { TelemetryConfig } from "../../src/base/config.ts";
 import { VERSION } from "../../src/base/release/version.ts";
 import { OTEL_VARIABLES, readTelemetry } from "../../src/interfaces/cli/server/otel-variable.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 
 type Env = Partial<Record<(typeof OTEL_VARIABLES)[number]["name"], string>>;
 

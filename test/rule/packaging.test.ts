@@ -10,13 +10,13 @@ import { MAX_FILE_BYTES } from "../../src/base/limit.ts";
 import { LIMIT_WORDS } from "../../src/base/limit-text.ts";
 import { readManual } from "../../src/boot/documentation.ts";
 import { LEAVE_MS } from "../../src/boot/readiness.ts";
-import type { World } from "../../src/interfaces/cli/io.ts";
+import type { Io } from "../../src/interfaces/cli/io.ts";
 import { findCommand, parseCommand } from "../../src/interfaces/cli/line/parse.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { END_WITHIN_MS, START_ENDS_WITHIN_MS } from "../../src/interfaces/cli/server/serve.ts";
 import { readServiceConfig } from "../../src/interfaces/cli/service-option.ts";
 import { readSources } from "../house/source-tree.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { tellNotRun } from "../kit/not-run.ts";
 import { PATIENCE_MS } from "../kit/patience.ts";
 import { startBareService } from "../kit/running-service.ts";
@@ -57,7 +57,7 @@ const inCompose: Record<string, string> = { ...compose.services.relay.environmen
 function configOf(env: Record<string, string>) {
   const { command } = findCommand(["serve"], COMMANDS) ?? {};
   if (command === undefined) throw new Error("There is no command serve.");
-  return readServiceConfig("server", parseCommand(command, [], env), { env, cwd: folder } as unknown as World);
+  return readServiceConfig("server", parseCommand(command, [], env), { env, cwd: folder } as unknown as Io);
 }
 
 /** The most time that a server takes to end. A node of a cluster first notifies the other nodes. */

@@ -8,7 +8,7 @@ import { adviseOn } from "../../src/store/postgres/connection-advice.ts";
 import { LIMITS, READ_LIMITS } from "../../src/store/postgres/connection-option.ts";
 import { LimitsNotKept } from "../../src/store/postgres/error.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { freshDatabase, placeOf } from "../kit/postgres.ts";
 import { openPostgresProxy } from "../kit/postgres-proxy.ts";

@@ -9,13 +9,13 @@ import { freshDatabase, placeOf } from "../kit/postgres.ts";
 import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 import { addApp, listApps } from "../kit/store-conformance.ts";
 
-interface World extends AsyncDisposable {
+interface Io extends AsyncDisposable {
   store: Store;
   proxy: Awaited<ReturnType<typeof openPostgresProxy>>;
   admin: SQL;
 }
 
-async function makeWorld(): Promise<World> {
+async function makeIo(): Promise<Io> {
   const stack = new AsyncDisposableStack();
   const database = stack.use(await freshDatabase());
   const proxy = stack.use(await openPostgresProxy(database.url));
@@ -44,7 +44,7 @@ const CUT_OFF = "The database answers neither open requests nor new connections.
 const ASKS = "relay silence";
 
 /** The cases run concurrently, because each takes time. */
-const CASES: Record<string, (world: World) => Promise<void>> = {
+const CASES: Record<string, (io: Io) => Promise<void>> = {
   async "waits for a slow statement, and for one that waits for another's lock"({ store, admin }) {
     const pids: unknown[] = [];
     const work = (id: string) => async (tx: Parameters<Parameters<Store["write"]>[1]>[0]) => {
@@ -133,8 +133,8 @@ const CASES: Record<string, (world: World) => Promise<void>> = {
 test("the store abandons or waits for overdue connections", async () => {
   const ended = await Promise.all(
     Object.entries(CASES).map(async ([name, check]) => {
-      await using world = await makeWorld();
-      const error = await check(world).then(
+      await using io = await makeIo();
+      const error = await check(io).then(
         () => "as it says",
         (thrown: Error) => thrown.message,
       );

@@ -8,17 +8,17 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { SYSTEMS } from "../../src/base/system.ts";
 import { type Profile, profilePath, readProfiles, removeProfile, saveProfile } from "../../src/interfaces/cli/api/profile.ts";
-import type { World } from "../../src/interfaces/cli/io.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import type { Io } from "../../src/interfaces/cli/io.ts";
+import { runCommand } from "../kit/cli-io.ts";
 
 const root = mkdtempSync(join(tmpdir(), "relay-profile-"));
 const bare = join(root, "bare");
 const owned = join(root, "owned");
 const home = join(root, "home");
 const told: string[] = [];
-const world = (env: Record<string, string | undefined> = { HOME: home }): World =>
-  ({ env, system: SYSTEMS.linux, cwd: bare, tell: (text: string) => void told.push(text) }) as unknown as World;
-const place = () => profilePath(world()) ?? "";
+const io = (env: Record<string, string | undefined> = { HOME: home }): Io =>
+  ({ env, system: SYSTEMS.linux, cwd: bare, tell: (text: string) => void told.push(text) }) as unknown as Io;
+const place = () => profilePath(io()) ?? "";
 
 /** A server that records each request and refuses it. */
 const asked: string[] = [];
@@ -64,32 +64,32 @@ test.each([
   ["windows", { APPDATA: "/Roaming", USERPROFILE: "/Users/ann" }, "/Roaming/relay/profiles.json"],
   ["linux", {}, null],
 ] as const)("on %s with %p the profiles are at %s", (system, env, path) => {
-  expect(profilePath({ ...world(env), system: SYSTEMS[system] })).toBe(path);
+  expect(profilePath({ ...io(env), system: SYSTEMS[system] })).toBe(path);
 });
 
 describe("the file", () => {
   test("is readable only by its user, like its folder, and holds several profiles and one default", () => {
-    saveProfile(world(), profile("one"));
-    saveProfile(world(), profile("two"));
+    saveProfile(io(), profile("one"));
+    saveProfile(io(), profile("two"));
     expect([statSync(place()).mode & 0o777, statSync(dirname(place())).mode & 0o777]).toEqual([0o600, 0o700]);
-    expect(readProfiles(world())).toEqual({ default: "one", profiles: [profile("one"), profile("two")] });
-    saveProfile(world(), profile("two", "production"), true);
-    expect(readProfiles(world())).toEqual({ default: "two", profiles: [profile("one"), profile("two", "production")] });
-    removeProfile(world(), "two");
-    expect(readProfiles(world())).toEqual({ default: null, profiles: [profile("one")] });
-    removeProfile(world(), "one");
-    expect(readProfiles(world())).toEqual({ default: null, profiles: [] });
+    expect(readProfiles(io())).toEqual({ default: "one", profiles: [profile("one"), profile("two")] });
+    saveProfile(io(), profile("two", "production"), true);
+    expect(readProfiles(io())).toEqual({ default: "two", profiles: [profile("one"), profile("two", "production")] });
+    removeProfile(io(), "two");
+    expect(readProfiles(io())).toEqual({ default: null, profiles: [profile("one")] });
+    removeProfile(io(), "one");
+    expect(readProfiles(io())).toEqual({ default: null, profiles: [] });
     expect(told).toEqual([]);
   });
 
   test("that other users can open gets its mode fixed, with a line for each fix", () => {
-    saveProfile(world(), profile("one"));
+    saveProfile(io(), profile("one"));
     chmodSync(place(), 0o644);
     chmodSync(dirname(place()), 0o755);
-    expect(readProfiles(world()).profiles).toHaveLength(1);
+    expect(readProfiles(io()).profiles).toHaveLength(1);
     expect(told.map((line) => line.includes("Other users of this machine could open"))).toEqual([true, true]);
     expect([statSync(place()).mode & 0o777, statSync(dirname(place())).mode & 0o777]).toEqual([0o600, 0o700]);
-    readProfiles(world());
+    readProfiles(io());
     expect(told).toHaveLength(2);
   });
 
@@ -101,7 +101,7 @@ describe("the file", () => {
   ])("with %s is refused with a hint, and its content is not shown", (_what, text) => {
     mkdirSync(dirname(place()), { recursive: true, mode: 0o700 });
     writeFileSync(place(), text, { mode: 0o600 });
-    expect(() => readProfiles(world())).toThrow(/cannot be used .*: remove it and run relay login/);
+    expect(() => readProfiles(io())).toThrow(/cannot be used .*: remove it and run relay login/);
   });
 
   test("that is a link is refused, and the link's target is unchanged", () => {
@@ -109,7 +109,7 @@ describe("the file", () => {
     writeFileSync(other, "{}");
     mkdirSync(dirname(place()), { recursive: true, mode: 0o700 });
     symlinkSync(other, place());
-    expect(() => readProfiles(world())).toThrow("not a regular file");
+    expect(() => readProfiles(io())).toThrow("not a regular file");
     expect(readFileSync(other, "utf8")).toBe("{}");
   });
 });
@@ -137,8 +137,8 @@ const READS: readonly [rule: string, line: string, where: "bare" | "owned", env:
 
 describe("a command that reads uses", () => {
   beforeEach(() => {
-    saveProfile(world(), profile("one"));
-    saveProfile(world(), profile("two"));
+    saveProfile(io(), profile("one"));
+    saveProfile(io(), profile("two"));
   });
 
   test.each(READS)("%s", async (_rule, flags, where, env, key, words) => {
@@ -187,14 +187,14 @@ describe("a command that reads uses", () => {
 
 describe("a command that changes something in production", () => {
   test("is refused if only the default profile names it", async () => {
-    saveProfile(world(), profile("live", "production"));
+    saveProfile(io(), profile("live", "production"));
     const { code, told } = await runCommand(["mcp"], { cwd: bare, env: { HOME: home } });
     expect({ code, told }).toEqual({ code: 2, told: expect.stringContaining("To change production, write --profile live") });
     expect(asked).toEqual([]);
   });
 
   test("prints where it acts", async () => {
-    saveProfile(world(), profile("live", "production"));
+    saveProfile(io(), profile("live", "production"));
     const { code, told } = await runCommand(["mcp", "--profile", "live"], { cwd: bare, env: { HOME: home } });
     expect([code, told]).toEqual([0, `This command changes PRODUCTION: shop/production at http://127.0.0.1:${server.port} (profile live).`]);
   });
@@ -202,7 +202,7 @@ describe("a command that changes something in production", () => {
   test.each(["people merge per_1 per_2", "people change-address per_1 ada@example.com", "receipts move pay_7 per_2"])(
     "%s changes nothing with --plan, so the default profile is enough",
     async (line) => {
-      saveProfile(world(), profile("live", "production"));
+      saveProfile(io(), profile("live", "production"));
       const run = (more: string) => runCommand([...line.split(" "), more], { cwd: bare, env: { HOME: home } });
       const planned = await run("--plan");
       expect(planned.told).toContain("from the default profile");

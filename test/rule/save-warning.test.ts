@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const HOOKS = { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", person_id: "p" } };

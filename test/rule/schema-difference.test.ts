@@ -9,7 +9,7 @@ import { examine } from "../../src/operator/doctor/examine.ts";
 import { SCHEMA_VERSION, SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { dumpTables, makeFolder, openFilled } from "../kit/data-directory.ts";
 import { olderDatabase } from "../kit/older-postgres.ts";
 import { freshDatabase } from "../kit/postgres.ts";

@@ -102,7 +102,7 @@ class Model {
   }
 }
 
-let world = 0;
+let io = 0;
 
 async function take(step: Step, person: PersonRow, prefix: string): Promise<string> {
   if (step.do === "spend") return spend(person, step.amount);
@@ -138,7 +138,7 @@ async function spend(person: PersonRow, amount: number): Promise<string> {
 test("any order of fulfill, refund, renew, cancel, repeat and spend leaves the state of the model", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
-      const prefix = `world${++world}`;
+      const prefix = `world${++io}`;
       const people = [await market.newPerson(), await market.newPerson()];
       const model = new Model();
       for (const one of steps) {

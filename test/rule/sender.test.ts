@@ -17,7 +17,7 @@ import { findSecretSource } from "../../src/rules/senders/sender-secret.ts";
 import { startCatalog, startDefinition } from "../../src/rules/senders/sender-start.ts";
 import type { ReceiverTrigger } from "../../src/rules/trigger/receiver.ts";
 import { bindScheme } from "../../src/rules/verify/registry.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { makeCall, outcome } from "../kit/sender-call.ts";
 import { draftOf, PROVIDERS, PROVIDERS_NOW_MS } from "../kit/sender-example.ts";
 

@@ -3,12 +3,12 @@ import { afterAll, beforeEach, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { World } from "../../src/interfaces/cli/io.ts";
+import type { Io } from "../../src/interfaces/cli/io.ts";
 import { explainDirectory, explainListening } from "../../src/interfaces/cli/server/start-refusal.ts";
 import { startService } from "../../src/service.ts";
 import { lockDataDirectory } from "../../src/store/sqlite/directory-lock.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 /** Rows about permissions run as a user other than root. */
@@ -192,10 +192,10 @@ test.each(ROWS)("%s", async (_what, make, line, code, says) => {
 });
 
 const failed = (code: string, syscall: string): Error => Object.assign(new Error(code), { code, syscall });
-const world = { machine: { name: "vps", account: "ann" } } as World;
+const io = { machine: { name: "vps", account: "ann" } } as Io;
 
 test("a read-only file system has its own message", () => {
-  const said = explainDirectory(failed("EROFS", "mkdir"), "/var/lib/relay", world);
+  const said = explainDirectory(failed("EROFS", "mkdir"), "/var/lib/relay", io);
   expect([said?.code, said?.message]).toEqual([
     "file_unusable",
     expect.stringMatching(/read-only file system\. .*volume.*ReadWritePaths=.*--data-dir/),
@@ -204,13 +204,13 @@ test("a read-only file system has its own message", () => {
 
 test("a port below 1024 needs a right, and EACCES of a folder never blames the port or the reverse", () => {
   const place = { host: "127.0.0.1", port: 80 };
-  const said = explainListening(failed("EACCES", "listen"), place, world);
+  const said = explainListening(failed("EACCES", "listen"), place, io);
   expect([said?.code, said?.message]).toEqual([
     "address_taken",
     expect.stringMatching(/^\S+ may not listen on port 80 of 127\.0\.0\.1, .*--port .*CAP_NET_BIND_SERVICE/),
   ]);
-  expect(explainListening(failed("EACCES", "mkdir"), place, world)).toBeNull();
-  expect(explainDirectory(failed("EACCES", "listen"), data, world)).toBeNull();
+  expect(explainListening(failed("EACCES", "mkdir"), place, io)).toBeNull();
+  expect(explainDirectory(failed("EACCES", "listen"), data, io)).toBeNull();
 });
 
 test("a command that creates the data directory prints the same message", async () => {

@@ -10,9 +10,9 @@ import { syncFolder } from "../../src/base/durable-file.ts";
 import { hidePasswords } from "../../src/base/process-list.ts";
 import { isOpenToOthers, isRunning, SYSTEM, SYSTEMS, type System } from "../../src/base/system.ts";
 import { profilePath, readProfiles } from "../../src/interfaces/cli/api/profile.ts";
-import type { World } from "../../src/interfaces/cli/io.ts";
+import type { Io } from "../../src/interfaces/cli/io.ts";
 import { explainDirectory } from "../../src/interfaces/cli/server/start-refusal.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 
 const root = mkdtempSync(join(tmpdir(), "relay-system-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -91,20 +91,20 @@ describe.each(Object.keys(SYSTEMS) as Name[])("on %s", (name) => {
   test("profiles that others may read are made private where modes exist, and read everywhere", () => {
     const told: string[] = [];
     const env = { XDG_CONFIG_HOME: join(root, `cfg-${name}`) };
-    const world = { env, system: SYSTEMS[name], tell: (text: string) => told.push(text) } as unknown as World;
-    const file = profilePath(world) ?? "";
+    const io = { env, system: SYSTEMS[name], tell: (text: string) => told.push(text) } as unknown as Io;
+    const file = profilePath(io) ?? "";
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     writeFileSync(file, JSON.stringify({ default: null, profiles: {} }));
     chmodSync(file, 0o644);
-    expect(readProfiles(world).profiles).toEqual([]);
+    expect(readProfiles(io).profiles).toEqual([]);
     expect([statSync(file).mode & 0o777, told.length]).toEqual(SYSTEMS[name].hasModes ? [0o600, 1] : [0o644, 0]);
   });
 
   test("a refused directory is explained by its owner where modes exist", () => {
     const folder = join(root, `refused-${name}`);
     mkdirSync(join(folder, "relay.db"), { recursive: true });
-    const world = { env: {}, system: SYSTEMS[name], machine: { name: "", account: "ann" } } as unknown as World;
-    const said = explainDirectory(Object.assign(new Error("no"), { code: "EISDIR" }), folder, world);
+    const io = { env: {}, system: SYSTEMS[name], machine: { name: "", account: "ann" } } as unknown as Io;
+    const said = explainDirectory(Object.assign(new Error("no"), { code: "EISDIR" }), folder, io);
     expect(said?.message.includes("relay.db is a folder") ?? false).toBe(SYSTEMS[name].hasModes);
   });
 

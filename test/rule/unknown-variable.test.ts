@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import type { RunningService } from "../../src/interfaces/cli/io.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { listUnknownVariables } from "../../src/interfaces/cli/server/unknown-variable.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 
 test.each([
   ["RELAY_BASEURL", "RELAY_BASE_URL"],

@@ -9,7 +9,7 @@ import { readLatest, writeLatest } from "../../src/base/latest-release.ts";
 import { VERSION } from "../../src/base/release/version.ts";
 import { findChannel } from "../../src/interfaces/cli/server/channel.ts";
 import { OperatorClient } from "../../src/platform/outbound/operator-client.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { PATIENCE_MS } from "../kit/patience.ts";
 
 const AT = "2030-01-02T03:04:05.000Z";

@@ -6,8 +6,8 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runCommand } from "../kit/cli-io.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
-import { runCommand } from "../kit/cli-world.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
 
 const EMAIL = "ann@example.com";

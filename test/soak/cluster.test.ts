@@ -60,24 +60,24 @@ async function retryAll({ url }: ClusterNode, tenants: readonly Tenant[]): Promi
 async function hurt(
   nodes: readonly [ClusterNode, ClusterNode, ClusterNode],
   ground: Ground,
-  world: { proxy: Awaited<ReturnType<typeof openPostgresProxy>>; server: Awaited<ReturnType<typeof startPostgres>> },
+  io: { proxy: Awaited<ReturnType<typeof openPostgresProxy>>; server: Awaited<ReturnType<typeof startPostgres>> },
 ) {
   const [first, second, third] = nodes;
   const times: number[] = [];
   const cutOff = third.id;
   const killed = second.id;
-  world.proxy.cut();
+  io.proxy.cut();
   await second.kill();
   times.push(...(await Promise.all([killed, cutOff].map((id) => ground.timeTakeover(id)))));
-  world.proxy.mend();
+  io.proxy.mend();
   await second.start();
   await ground.terminate();
   await Bun.sleep(4_000);
   first.signal("SIGSTOP");
   times.push(await ground.timeTakeover(first.id));
-  await world.server.stop();
+  await io.server.stop();
   await Bun.sleep(200);
-  await world.server.start();
+  await io.server.start();
   first.signal("SIGCONT");
   await Bun.sleep(4_000);
   const stopped = second.id;

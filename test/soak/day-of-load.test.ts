@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
-import { runCommand } from "../kit/cli-world.ts";
+import { runCommand } from "../kit/cli-io.ts";
 import { dumpTables } from "../kit/data-directory.ts";
 import { DayTraffic, refusalsOf, StubbornTarget } from "../kit/day-traffic.ts";
 import { EVENT_ID, RELAY_NAME } from "../kit/event-sql.ts";

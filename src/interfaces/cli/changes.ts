@@ -7,7 +7,7 @@ import { requireProfile } from "./api/profile.ts";
 import { askServer, readServerUrl } from "./api/remote.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import type { World } from "./io.ts";
+import type { Io } from "./io.ts";
 
 export const changes: Command = {
   words: ["changes"],
@@ -21,19 +21,19 @@ export const changes: Command = {
     JSON_OUTPUT,
   ],
   examples: ["relay changes", "relay changes --since 0.5.0"],
-  async run(input, world) {
+  async run(input, io) {
     const since = input.text("since") ?? undefined;
-    const releases = (await readRemoteChanges(input, world, since)) ?? listChanges(since);
+    const releases = (await readRemoteChanges(input, io, since)) ?? listChanges(since);
     if (releases === null)
       throw new UsageError(`--since is ${JSON.stringify(since)}: write a version such as 0.1.0.`);
-    world.say(input.on("json") ? writeJson({ releases }, 2) : writeChanges(releases).trimEnd());
+    io.print(input.on("json") ? writeJson({ releases }, 2) : writeChanges(releases).trimEnd());
   },
 };
 
 /** Reads the feed of a server. The feed is public, so the command sends no key. */
-async function readRemoteChanges(input: Input, world: World, since: string | undefined) {
+async function readRemoteChanges(input: Input, io: Io, since: string | undefined) {
   const name = input.text("profile");
-  const text = name === null ? input.text("url") : requireProfile(world, name).url;
+  const text = name === null ? input.text("url") : requireProfile(io, name).url;
   if (text === null) return null;
   const server = { url: readServerUrl(text), key: null, profile: null };
   const path = `/changes.json${writeQuery({ since })}`;

@@ -1,7 +1,7 @@
 /** Defines a command: its words, arguments, options and action. Each command has a line in registry.ts. */
 import type { RefusalCode } from "../../base/code/refusal-code.ts";
 import { findNearestName } from "../../base/text.ts";
-import type { World } from "./io.ts";
+import type { Io } from "./io.ts";
 
 /** The kind of thing that a name on the command line refers to. */
 export type NameKind = "relay" | "profile" | "app" | "file" | "folder";
@@ -49,7 +49,7 @@ export interface Command {
   /** The options of other commands that users may try here, each with the reason why this command has none. */
   refuses?: Readonly<Record<string, string>>;
   /** Returns the exit code: 0 for success, 1 for a refusal or a failure, 3 for a comparison with differences. No value means 0. */
-  run(input: Input, world: World): Promise<number> | Promise<void>;
+  run(input: Input, io: Io): Promise<number> | Promise<void>;
 }
 
 /** The input of a command. A flag takes precedence over its variable. */
@@ -57,13 +57,13 @@ export class Input {
   readonly positionals: readonly string[];
   readonly #given: ReadonlyMap<string, readonly string[]>;
   readonly #options: readonly Option[];
-  readonly #env: World["env"];
+  readonly #env: Io["env"];
 
   constructor(
     positionals: readonly string[],
     given: ReadonlyMap<string, readonly string[]>,
     options: readonly Option[],
-    env: World["env"],
+    env: Io["env"],
   ) {
     this.positionals = positionals;
     this.#given = given;

@@ -20,7 +20,7 @@ import {
 import type { MigrationProgress } from "../../store/sqlite/migrate.ts";
 import { openSqlite } from "../../store/sqlite/sqlite.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
-import type { World } from "./io.ts";
+import type { Io } from "./io.ts";
 import { explainDirectory } from "./server/start-refusal.ts";
 import { ALLOW_PRIVATE, DATA, readDatabase, readDataDir } from "./service-option.ts";
 import { sayFar } from "./terminal/progress.ts";
@@ -48,14 +48,14 @@ export const OF_ENVIRONMENT: readonly Option[] = [APP, ENVIRONMENT, ...DATA];
 /** Runs `work` on the data directory's store, and closes it. Fails if there is no data directory, unless `create` is set. */
 export async function withStore<Result>(
   input: Input,
-  world: World,
+  io: Io,
   work: (store: Store) => Promise<Result>,
   options: { create?: boolean } = {},
 ): Promise<Result> {
-  const folder = readDataDir(input, world);
+  const folder = readDataDir(input, io);
   const file = join(folder, "relay.db");
   const database = readDatabase(input);
-  if (database !== null) return await withShared(database, world, work, options.create === true);
+  if (database !== null) return await withShared(database, io, work, options.create === true);
   if (!existsSync(file) && options.create !== true) {
     throw new CommandFailure(
       "not_found",
@@ -67,14 +67,14 @@ export async function withStore<Result>(
   let store: Store;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    store = await openAlone(folder, file, world, lockForMigration);
+    store = await openAlone(folder, file, io, lockForMigration);
   } catch (error) {
-    throw explainDirectory(error, folder, world) ?? error;
+    throw explainDirectory(error, folder, io) ?? error;
   }
   try {
     const done = await work(store);
     if (isNew)
-      world.tell(
+      io.inform(
         `The command created a new data directory at ${resolve(folder)}. If your server uses another one, remove this directory, and name the server's with --data-dir or RELAY_DATA_DIR.`,
       );
     return done;
@@ -86,7 +86,7 @@ export async function withStore<Result>(
 /** Runs `work` on a PostgreSQL database. Only a server migrates its schema, because nodes of an older version would not know the new tables. */
 async function withShared<Result>(
   database: DatabaseUrl,
-  world: World,
+  io: Io,
   work: (store: Store) => Promise<Result>,
   create: boolean,
 ): Promise<Result> {
@@ -103,7 +103,7 @@ async function withShared<Result>(
         );
   };
   const { openPostgres } = await import("../../store/postgres/postgres.ts");
-  const store = await openPostgres(database, { clock: world.clock, onMigrate });
+  const store = await openPostgres(database, { clock: io.clock, onMigrate });
   try {
     return await work(store);
   } finally {
@@ -118,30 +118,30 @@ async function withShared<Result>(
 export async function openAlone(
   folder: string,
   file: string,
-  world: World,
+  io: Io,
   take: typeof lockForMigration | null,
 ): Promise<Store> {
   let lock: DirectoryLock | null = null;
   const onMigrate = (_schema: object, begun: boolean): void => {
-    lock = take?.(folder, world) ?? null;
+    lock = take?.(folder, io) ?? null;
     const how = begun ? "and continues an earlier migration" : "after a copy into backups/";
-    world.tell(`The command first migrates the database to this version's schema, ${how}.`);
+    io.inform(`The command first migrates the database to this version's schema, ${how}.`);
   };
   try {
     const onMigrationProgress: MigrationProgress = ({ rows, of }) => {
-      if (!world.watched) {
-        if (of !== null) world.tell(`Rows moved: ${rows}.`);
-      } else world.redraw(of === null ? null : `Moving ${sayFar(rows, of, "rows")}`);
+      if (!io.watched) {
+        if (of !== null) io.inform(`Rows moved: ${rows}.`);
+      } else io.redraw(of === null ? null : `Moving ${sayFar(rows, of, "rows")}`);
     };
-    return await openSqlite(file, { clock: world.clock, onMigrate, onMigrationProgress });
+    return await openSqlite(file, { clock: io.clock, onMigrate, onMigrationProgress });
   } finally {
     (lock as DirectoryLock | null)?.release();
   }
 }
 
-function lockForMigration(folder: string, world: World): DirectoryLock {
+function lockForMigration(folder: string, io: Io): DirectoryLock {
   try {
-    return lockDataDirectory(folder, "a relay command", world.clock.now());
+    return lockDataDirectory(folder, "a relay command", io.clock.now());
   } catch (error) {
     if (!(error instanceof DataDirectoryTaken)) throw error;
     throw new DataDirectoryTaken(
@@ -151,18 +151,18 @@ function lockForMigration(folder: string, world: World): DirectoryLock {
 }
 
 /** Opens the sealer of this data directory's secrets. Refuses with `invalid_input` if the server's own key is not available. */
-export function openSealerHere(store: Store, input: Input, world: World): Promise<Sealer> {
-  const [dataDir, masterKey] = [readDataDir(input, world), world.env.RELAY_MASTER_KEY || null];
+export function openSealerHere(store: Store, input: Input, io: Io): Promise<Sealer> {
+  const [dataDir, masterKey] = [readDataDir(input, io), io.env.RELAY_MASTER_KEY || null];
   return openSealer(store, { dataDir, masterKey });
 }
 
 /** Runs `withStore` with the environment that --app and --environment name. Fails with the names that exist. */
 export function withEnvironment<Result>(
   input: Input,
-  world: World,
+  io: Io,
   work: (store: Store, environment: Environment) => Promise<Result>,
 ): Promise<Result> {
-  return withStore(input, world, async (store) =>
+  return withStore(input, io, async (store) =>
     work(store, await store.read((tx) => chooseEnvironment(tx, input))),
   );
 }
@@ -241,10 +241,10 @@ export function readRunningLimits(dataDir: string): Record<string, number> | nul
 }
 
 /** Returns the private addresses that this command may reach: its own option, or else those of the server here. */
-export function readAllowPrivate(input: Input, world: World): readonly string[] {
+export function readAllowPrivate(input: Input, io: Io): readonly string[] {
   const given = input.list(ALLOW_PRIVATE.name);
   if (given.length > 0) return given;
-  return readRunningAllowPrivate(readDataDir(input, world));
+  return readRunningAllowPrivate(readDataDir(input, io));
 }
 
 /** Returns the private hosts that the running server may call, or the last one on this data directory. */

@@ -19,19 +19,18 @@ export const docs: Command = {
   arguments: [{ name: "words", help: "a page's name, or words to search for", optional: true, many: true }],
   options: [JSON_OUTPUT],
   examples: ["relay docs", "relay docs first-hour", "relay docs rotate secret"],
-  async run(input, world) {
-    const manual = await world.readManual();
+  async run(input, io) {
+    const manual = await io.readManual();
     const asked = input.positionals.join(" ").trim();
-    const relay = programWord(world);
+    const relay = programWord(io);
     const page = manual.find(asked.replace(/^\/?docs\//, ""));
     const json = input.on("json");
-    if (page !== null)
-      return json ? world.say(writeJson(page, 2)) : await show(input, world, writePage(page));
+    if (page !== null) return json ? io.print(writeJson(page, 2)) : await show(input, io, writePage(page));
     if (asked === "") {
       const top = manual.pages.filter(({ parent }) => parent === undefined);
-      if (json) world.say(writeJson({ pages: top.map(listed) }, 2));
-      else await show(input, world, writeList(top));
-      return world.tell(
+      if (json) io.print(writeJson({ pages: top.map(listed) }, 2));
+      else await show(input, io, writeList(top));
+      return io.inform(
         `\n${relay} docs <page> prints a page, and ${relay} docs <words> searches. A running service shows the pages at /docs.`,
       );
     }
@@ -41,8 +40,8 @@ export const docs: Command = {
         "not_found",
         `No page contains all words of ${JSON.stringify(asked)}: search for fewer words. ${relay} docs lists all pages.`,
       );
-    if (json) world.say(writeJson({ sections: hits.map(found) }, 2));
-    else await show(input, world, writeHits(hits));
+    if (json) io.print(writeJson({ sections: hits.map(found) }, 2));
+    else await show(input, io, writeHits(hits));
   },
 };
 

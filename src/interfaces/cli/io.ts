@@ -54,7 +54,7 @@ type StartService = (
   ports: { stopped: Promise<unknown>; program: string; printRun?: (line: string) => void },
 ) => Promise<RunningService>;
 
-export interface World {
+export interface Io {
   clock: Clock;
   /** The operating system. */
   system: System;
@@ -67,15 +67,15 @@ export interface World {
   /** The abilities of standard output. */
   screen: Screen;
   /** Writes data: one or more lines on standard output. */
-  say(text: string): void;
-  /** Writes text as `say` does, with the colors and styles for the screen. */
+  print(text: string): void;
+  /** Writes text as `print` does, with the colors and styles for the screen. */
   draw(text: string): void;
   /** Shows text through a pager. Resolves to false if there is none. */
   page(text: string): Promise<boolean>;
   /** Draws a line on standard error that the next one replaces. Null removes it. Use it only if `watched` is true. */
   redraw(text: string | null): void;
   /** Writes messages: one or more lines on standard error. */
-  tell(text: string): void;
+  inform(text: string): void;
   /** Reads all of standard input as text. */
   readInput(): Promise<string>;
   /** Reads all of standard input as bytes. */
@@ -109,7 +109,7 @@ export interface World {
 }
 
 /** Returns the word or words that start this command line, for commands in messages. The launcher that started it knows them. */
-export function programWord({ env }: World): string {
+export function programWord({ env }: Io): string {
   return env.RELAY_PROGRAM || "relay";
 }
 
@@ -123,7 +123,7 @@ const LOOK_EVERY_MS = 500;
 const OWNER_ONLY = 0o077;
 
 /** Wraps the process's streams, variables and signals. The caller passes the rest in `parts`. */
-export function processWorld(parts: Pick<World, "startService" | "readManual">): World {
+export function processIo(parts: Pick<Io, "startService" | "readManual">): Io {
   if (SYSTEM.hasModes) process.umask(OWNER_ONLY);
   let stays = false;
   process.on("exit", (code) => {
@@ -132,7 +132,7 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
   });
   let screen: Screen | null = null;
   const line = new RedrawnLine();
-  const world: World = {
+  const io: Io = {
     ...parts,
     clock: systemClock,
     system: SYSTEM,
@@ -148,11 +148,11 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
       screen ??= readScreen(isTerminal(1) ? process.stdout : {}, process.env);
       return screen;
     },
-    say: (text) => standardOutput.write(line.before(showControls(text))),
+    print: (text) => standardOutput.write(line.before(showControls(text))),
     draw: (text) => standardOutput.write(line.before(keepPaint(text))),
-    page: (text) => pageText(text, world.screen),
+    page: (text) => pageText(text, io.screen),
     redraw: (text) => line.draw(text),
-    tell: (text) => standardError.write(line.before(showControls(text))),
+    inform: (text) => standardError.write(line.before(showControls(text))),
     readInput: () => Bun.stdin.text(),
     readInputBytes: () => Bun.stdin.bytes(),
     confirm,
@@ -175,7 +175,7 @@ export function processWorld(parts: Pick<World, "startService" | "readManual">):
     findCommit,
     openBrowser,
   };
-  return world;
+  return io;
 }
 
 async function* readInputLines(): AsyncGenerator<string> {
@@ -212,7 +212,7 @@ class RedrawnLine {
   }
 }
 
-function readMachine(): World["machine"] {
+function readMachine(): Io["machine"] {
   try {
     return { name: hostname(), account: userInfo().username };
   } catch {

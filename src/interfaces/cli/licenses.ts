@@ -9,9 +9,9 @@ export const licenses: Command = {
     "The command lists the packages in this program with their versions, then the text of each license.",
   options: [],
   examples: ["relay licenses"],
-  async run(input, world) {
+  async run(input, io) {
     // Only this command needs the page: from the sources, loading it reads every package.
     const { LICENSE_PAGE } = await import("./license-page.ts");
-    await show(input, world, LICENSE_PAGE.trimEnd());
+    await show(input, io, LICENSE_PAGE.trimEnd());
   },
 };

@@ -21,18 +21,18 @@ import { TransferRefused } from "../../store/transfer/tables.ts";
 import { readProfiles } from "./api/profile.ts";
 import { CommandFailure, type Input, UsageError } from "./command.ts";
 import { readRunningUrl } from "./data-directory.ts";
-import { programWord, type World } from "./io.ts";
+import { type Io, programWord } from "./io.ts";
 import { DEFAULT_PORT } from "./service-option.ts";
 
 /** Reports the error that ended a command. It reads options from the raw words, because the rest of the line may be invalid. */
-export function sayRefusal(error: unknown, line: readonly string[], world: World): void {
+export function sayRefusal(error: unknown, line: readonly string[], io: Io): void {
   const described = describeError(error);
   const { code } = described;
   const message = nameOption(maskPasswords(described.message), line);
   const extra = error instanceof Refusal ? error.extra : {};
-  const docs = typeof extra.details?.docs === "string" ? extra.details.docs : docsOf(code, line, world);
-  world.tell(message);
-  world.tell(writeLine(code, docs, world));
+  const docs = typeof extra.details?.docs === "string" ? extra.details.docs : docsOf(code, line, io);
+  io.inform(message);
+  io.inform(writeLine(code, docs, io));
   if (!line.includes("--json")) return;
   const { problems, resetAtMs, details } = extra;
   const more = {
@@ -40,7 +40,7 @@ export function sayRefusal(error: unknown, line: readonly string[], world: World
     ...(resetAtMs === undefined ? {} : { resetAt: toIso(resetAtMs) }),
     ...details,
   };
-  world.say(writeJson({ code, message, docs, ...more }, 2));
+  io.print(writeJson({ code, message, docs, ...more }, 2));
 }
 
 /** Names the option that gave the refused field: `--person is not valid: …`. */
@@ -50,20 +50,20 @@ function nameOption(message: string, line: readonly string[]): string {
 }
 
 /** Formats the code and where it is explained. `relay help` explains it without a running service too. */
-export function writeCodeLine(code: RefusalCode, line: readonly string[], world: World): string {
-  return writeLine(code, docsOf(code, line, world), world);
+export function writeCodeLine(code: RefusalCode, line: readonly string[], io: Io): string {
+  return writeLine(code, docsOf(code, line, io), io);
 }
 
-function writeLine(code: RefusalCode, docs: string, world: World): string {
-  return `${code}  ${docs}  (or: ${programWord(world)} help ${code})`;
+function writeLine(code: RefusalCode, docs: string, io: Io): string {
+  return `${code}  ${docs}  (or: ${programWord(io)} help ${code})`;
 }
 
 /** Returns the docs page of a code: at --docs-url or RELAY_DOCS_URL, otherwise at the command's service, otherwise at the default address. */
-export function docsOf(code: RefusalCode, line: readonly string[], world: World): string {
+export function docsOf(code: RefusalCode, line: readonly string[], io: Io): string {
   const base =
     readOption(line, "docs-url") ||
-    world.env.RELAY_DOCS_URL ||
-    `${findService(line, world) ?? `http://127.0.0.1:${DEFAULT_PORT}`}/docs`;
+    io.env.RELAY_DOCS_URL ||
+    `${findService(line, io) ?? `http://127.0.0.1:${DEFAULT_PORT}`}/docs`;
   return `${maskPasswords(base).replace(/\/+$/, "")}/errors/${code}`;
 }
 
@@ -75,14 +75,14 @@ export function pointersOf(input: Input): string[] {
 }
 
 /** Finds the command's service, in the order of target.ts. It skips values that target.ts refuses. */
-function findService(line: readonly string[], world: World): string | null {
-  const { RELAY_URL: url, RELAY_KEY: key, RELAY_PROFILE: profile, RELAY_DATA_DIR: folder } = world.env;
+function findService(line: readonly string[], io: Io): string | null {
+  const { RELAY_URL: url, RELAY_KEY: key, RELAY_PROFILE: profile, RELAY_DATA_DIR: folder } = io.env;
   const dataDir = readOption(line, "data-dir");
-  const running = () => readRunningUrl(resolve(world.cwd, dataDir || folder || ".relay"));
-  const said = originOf(readOption(line, "url")) ?? profileUrl(readOption(line, "profile"), world);
+  const running = () => readRunningUrl(resolve(io.cwd, dataDir || folder || ".relay"));
+  const said = originOf(readOption(line, "url")) ?? profileUrl(readOption(line, "profile"), io);
   if (said !== null || dataDir !== undefined) return said ?? running();
-  const named = (key ? originOf(url) : null) ?? profileUrl(profile, world);
-  return named ?? running() ?? originOf(url) ?? profileUrl(null, world);
+  const named = (key ? originOf(url) : null) ?? profileUrl(profile, io);
+  return named ?? running() ?? originOf(url) ?? profileUrl(null, io);
 }
 
 function originOf(text: string | undefined): string | null {
@@ -91,10 +91,10 @@ function originOf(text: string | undefined): string | null {
 }
 
 /** Returns the address of the named profile, or of the default profile for null. Returns null if the file cannot be read. */
-function profileUrl(name: string | null | undefined, world: World): string | null {
+function profileUrl(name: string | null | undefined, io: Io): string | null {
   if (name === undefined || name === "") return null;
   try {
-    const held = readProfiles({ ...world, tell: () => undefined });
+    const held = readProfiles({ ...io, inform: () => undefined });
     return held.profiles.find((one) => one.name === (name ?? held.default))?.url ?? null;
   } catch {
     return null;

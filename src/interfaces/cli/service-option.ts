@@ -7,7 +7,7 @@ import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../base
 import { LIMIT_WORDS } from "../../base/limit-text.ts";
 import { BACKUPS_KEPT, MAX_BACKUPS_KEPT } from "../../operator/backup/stored-schedule.ts";
 import { type Input, type Option, UsageError } from "./command.ts";
-import type { World } from "./io.ts";
+import type { Io } from "./io.ts";
 
 export const DEFAULT_PORT = 4747;
 const MAX_CONCURRENCY = 1_000;
@@ -148,26 +148,26 @@ export const SERVER_OPTIONS: readonly Option[] = [
 ];
 
 /** Builds the configuration of a service in this mode, without telemetry, which only a running service exports. Throws UsageError. */
-export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, world: World): ServiceConfig {
+export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, io: Io): ServiceConfig {
   return {
     mode,
     host: mode === "local" ? "127.0.0.1" : (input.text("host") ?? "127.0.0.1"),
     port: input.number("port", { from: 0, to: 65_535 }) ?? DEFAULT_PORT,
-    dataDir: readDataDir(input, world),
-    database: mode === "local" ? refuseDatabase(world) : readDatabase(input),
+    dataDir: readDataDir(input, io),
+    database: mode === "local" ? refuseDatabase(io) : readDatabase(input),
     baseUrl: readBaseUrl(input),
-    serviceDir: mode === "local" ? readServiceDir(input, world) : null,
+    serviceDir: mode === "local" ? readServiceDir(input, io) : null,
     trustedProxies: mode === "local" ? [] : readProxies(input),
     allowPrivate: input.list("allow-private"),
     concurrency: input.number("concurrency", { from: 1, to: MAX_CONCURRENCY }) ?? 32,
-    limits: readLimits(world.env),
+    limits: readLimits(io.env),
     logFormat: input.choice("log-format", ["text", "json"]) ?? "text",
     docsUrl: readOrigin("docs-url", input.text("docs-url")),
     backup: mode === "local" ? null : readBackup(input),
     secondFactor: mode === "local" ? null : readSecondFactor(input),
-    masterKey: world.env.RELAY_MASTER_KEY || null,
+    masterKey: io.env.RELAY_MASTER_KEY || null,
     telemetry: null,
-    clock: world.clock,
+    clock: io.clock,
   };
 }
 
@@ -186,7 +186,7 @@ export function readDatabase(input: Input): DatabaseUrl | null {
 export const LOCAL_DATABASE =
   "local development works only with relay.db of the data directory: leave the database out, or start a server with relay serve";
 
-function refuseDatabase({ env }: World): null {
+function refuseDatabase({ env }: Io): null {
   if (env.RELAY_DATABASE) throw new UsageError(`RELAY_DATABASE is set, but ${LOCAL_DATABASE}.`);
   return null;
 }
@@ -225,12 +225,12 @@ export function readBackupPeriod(input: Input): number | null {
   return BACKUP_PERIODS[input.choice("backup-every", periods) ?? "off"];
 }
 
-export function readDataDir(input: Input, world: World): string {
-  return underCwd(input.text("data-dir") ?? ".relay", world);
+export function readDataDir(input: Input, io: Io): string {
+  return underCwd(input.text("data-dir") ?? ".relay", io);
 }
 
-export function readServiceDir(input: Input, world: World): string {
-  return underCwd(input.text("service-dir") ?? "service", world);
+export function readServiceDir(input: Input, io: Io): string {
+  return underCwd(input.text("service-dir") ?? "service", io);
 }
 
 /** Returns the public origin, or null if no option names it. Throws UsageError. */
@@ -255,7 +255,7 @@ function readOrigin(name: string, text: string | null): string | null {
 }
 
 /** Reads the limits, which only variables can raise. Throws UsageError. */
-function readLimits(env: World["env"]): RaisableLimits {
+function readLimits(env: Io["env"]): RaisableLimits {
   const limits = { ...DEFAULT_LIMITS };
   for (const name of Object.keys(limits) as (keyof RaisableLimits)[]) {
     const { variable } = LIMIT_WORDS[name];
@@ -273,6 +273,6 @@ function readLimits(env: World["env"]): RaisableLimits {
 }
 
 /** Resolves a path against the current folder. */
-export function underCwd(path: string, world: World): string {
-  return isAbsolute(path) ? path : resolve(world.cwd, path);
+export function underCwd(path: string, io: Io): string {
+  return isAbsolute(path) ? path : resolve(io.cwd, path);
 }

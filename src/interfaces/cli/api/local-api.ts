@@ -19,7 +19,7 @@ import { BodyRoom } from "../../http/body.ts";
 import type { HttpDeps } from "../../http/deps.ts";
 import type { Input } from "../command.ts";
 import { readAllowPrivate, readRunningLimits, readRunningUrl } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { DEFAULT_PORT, readBaseUrl, readServiceConfig } from "../service-option.ts";
 import { type Answered, Api, type Sent } from "./api.ts";
 
@@ -28,7 +28,7 @@ interface Parts {
   store: Store;
   config: ServiceConfig;
   input: Input;
-  world: World;
+  io: Io;
   /** True if a route that stores the first secret can create the master key. */
   writes: boolean;
 }
@@ -37,18 +37,18 @@ interface Parts {
 export async function openLocalApi(
   store: Store,
   environment: Environment,
-  { input, world, writes }: Pick<Parts, "input" | "world" | "writes">,
+  { input, io, writes }: Pick<Parts, "input" | "io" | "writes">,
 ): Promise<Api> {
-  const parts = { store, config: readConfig(environment, input, world), input, world, writes };
+  const parts = { store, config: readConfig(environment, input, io), input, io, writes };
   return new LocalApi(environment, parts, makeDeps(parts, await openSecrets(parts)));
 }
 
 /** Reads the configuration. The service that runs here sets the limits and the allowed private addresses; otherwise the command's own apply. */
-function readConfig({ name }: Environment, input: Input, world: World): ServiceConfig {
-  const config = readServiceConfig(name === "local" ? "local" : "server", input, world);
+function readConfig({ name }: Environment, input: Input, io: Io): ServiceConfig {
+  const config = readServiceConfig(name === "local" ? "local" : "server", input, io);
   const limits = { ...config.limits, ...readRunningLimits(config.dataDir) };
-  const docsUrl = world.env.RELAY_DOCS_URL || null;
-  return { ...config, limits, docsUrl, allowPrivate: readAllowPrivate(input, world) };
+  const docsUrl = io.env.RELAY_DOCS_URL || null;
+  return { ...config, limits, docsUrl, allowPrivate: readAllowPrivate(input, io) };
 }
 
 class LocalApi extends Api {
@@ -139,9 +139,9 @@ function findOrigin({ baseUrl, dataDir }: ServiceConfig): string {
 }
 
 /** Builds the dependencies of the routes. */
-function makeDeps({ store, config, input, world }: Parts, { hasMasterKey, readSealer }: Secrets): HttpDeps {
-  const { clock } = world;
-  const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
+function makeDeps({ store, config, input, io }: Parts, { hasMasterKey, readSealer }: Secrets): HttpDeps {
+  const { clock } = io;
+  const log = createLog({ clock, format: "text", sink: (line) => io.inform(line) });
   const baseUrl = (): string => findOrigin(config);
   const deps: Omit<HttpDeps, (typeof SERVICE_PARTS)[number]> = {
     config,

@@ -7,22 +7,22 @@ import { Sealer } from "../../../platform/secret/seal.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../../../store/sqlite/directory-lock.ts";
 import { CommandFailure, type Input } from "../command.ts";
 import { readRunningUrl, withEnvironment } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { readDataDir } from "../service-option.ts";
 import { Remote } from "./remote.ts";
 
 /** Returns the service, with a key that the command creates under `name`. Fails with `service_not_running`. */
-export async function connectLocalService(input: Input, world: World, name: string): Promise<Remote> {
-  const dataDir = readDataDir(input, world);
-  const sealer = new Sealer(await loadMasterKey(dataDir, world.env.RELAY_MASTER_KEY || null));
-  return await withEnvironment(input, world, async (store, environment) => {
+export async function connectLocalService(input: Input, io: Io, name: string): Promise<Remote> {
+  const dataDir = readDataDir(input, io);
+  const sealer = new Sealer(await loadMasterKey(dataDir, io.env.RELAY_MASTER_KEY || null));
+  return await withEnvironment(input, io, async (store, environment) => {
     const url = readRunningUrl(dataDir);
-    if (url === null || !isServiceRunning(dataDir, world))
+    if (url === null || !isServiceRunning(dataDir, io))
       throw new CommandFailure(
         "service_not_running",
         `No service runs on ${dataDir}: start one with relay dev or relay serve, or name a server with --profile, or with RELAY_URL and RELAY_KEY.`,
       );
-    const nowMs = world.clock.now();
+    const nowMs = io.clock.now();
     const digest = (text: string): Uint8Array => sealer.digest(text);
     const key = await store.write("dashboard", async (tx) => {
       const { token, made } = await requireCommandKey(tx, { environment, name, nowMs, digest });
@@ -45,9 +45,9 @@ export async function connectLocalService(input: Input, world: World, name: stri
  * Reports whether a service holds the lock of the data directory. running.json is not enough: a killed service leaves it, and another
  * program may listen there.
  */
-function isServiceRunning(dataDir: string, world: World): boolean {
+function isServiceRunning(dataDir: string, io: Io): boolean {
   try {
-    lockDataDirectory(dataDir, "a relay command", world.clock.now()).release();
+    lockDataDirectory(dataDir, "a relay command", io.clock.now()).release();
     return false;
   } catch (error) {
     if (error instanceof DataDirectoryTaken) return true;

@@ -8,7 +8,7 @@ import { fileErrorCode, writeOwnFile } from "../../../base/durable-file.ts";
 import { isJsonObject, type JsonObject } from "../../../base/json.ts";
 import { findNearestName } from "../../../base/text.ts";
 import { CommandFailure, type Option, UsageError } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 
 export const PROFILE: Option = {
   name: "profile",
@@ -47,7 +47,7 @@ const OTHERS = 0o077;
 const FIELDS = ["url", "app", "environment", "key", "owner", "endsAt"] as const;
 
 /** Returns the path of the profile file, or null if this user has no configuration folder. */
-export function profilePath({ env, system }: World): string | null {
+export function profilePath({ env, system }: Io): string | null {
   const folder = system.settingsFolder(env);
   return folder === null ? null : join(folder, FOLDER, FILE);
 }
@@ -66,10 +66,10 @@ export function hintOf(key: string): string {
 }
 
 /** Reads the profiles. If other users can read the file, it removes their access and reports that. */
-export function readProfiles(world: World): Profiles {
-  const path = profilePath(world);
+export function readProfiles(io: Io): Profiles {
+  const path = profilePath(io);
   if (path === null || !isThere(path)) return { default: null, profiles: [] };
-  if (world.system.hasModes) keepOwn(path, world);
+  if (io.system.hasModes) keepOwn(path, io);
   const held = parse(readFileSync(path, "utf8"), path);
   const first = held.default;
   return { ...held, default: held.profiles.some(({ name }) => name === first) ? first : null };
@@ -77,17 +77,17 @@ export function readProfiles(world: World): Profiles {
 
 /** Finds the profile of this environment of this server. */
 export function findProfileOf(
-  world: World,
+  io: Io,
   { url, app, environment }: Pick<Profile, "url" | "app" | "environment">,
 ): Profile | null {
   const isSame = (one: Profile): boolean =>
     one.url === url && one.app === app && one.environment === environment;
-  return readProfiles(world).profiles.find(isSame) ?? null;
+  return readProfiles(io).profiles.find(isSame) ?? null;
 }
 
 /** Returns the profile of this name. Fails with the names that exist. */
-export function requireProfile(world: World, name: string): Profile {
-  const { profiles } = readProfiles(world);
+export function requireProfile(io: Io, name: string): Profile {
+  const { profiles } = readProfiles(io);
   const found = profiles.find((one) => one.name === name);
   if (found !== undefined) return found;
   const names = profiles.map((one) => one.name);
@@ -105,42 +105,42 @@ export function requireProfile(world: World, name: string): Profile {
 }
 
 /** Fails if a profile cannot be stored, before the command creates a key that would be lost. */
-export function requireProfileFile(world: World): string {
-  const path = profilePath(world);
+export function requireProfileFile(io: Io): string {
+  const path = profilePath(io);
   if (path === null)
     throw new CommandFailure(
       "file_unusable",
       "There is no folder for the profile: set HOME or XDG_CONFIG_HOME.",
     );
-  readProfiles(world);
+  readProfiles(io);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   accessSync(dirname(path), constants.W_OK);
   return path;
 }
 
 /** Stores the profile and replaces one of the same name. It becomes the default with `isDefault` or if there is none yet. */
-export function saveProfile(world: World, profile: Profile, isDefault = false): void {
-  const path = requireProfileFile(world);
-  const before = readProfiles(world);
+export function saveProfile(io: Io, profile: Profile, isDefault = false): void {
+  const path = requireProfileFile(io);
+  const before = readProfiles(io);
   const profiles = [...before.profiles.filter(({ name }) => name !== profile.name), profile];
   if (profiles.length > MAX_PROFILES)
     throw new CommandFailure(
       "invalid_input",
       `There are ${MAX_PROFILES} profiles, which is the limit: remove one with relay logout.`,
     );
-  write(path, world, { default: isDefault ? profile.name : (before.default ?? profile.name), profiles });
+  write(path, io, { default: isDefault ? profile.name : (before.default ?? profile.name), profiles });
 }
 
 /** Removes the profile. If it was the default, there is no default until a login names one, so no command acts on a place that you did not choose. */
-export function removeProfile(world: World, name: string): void {
-  const path = profilePath(world);
+export function removeProfile(io: Io, name: string): void {
+  const path = profilePath(io);
   if (path === null) return;
-  const before = readProfiles(world);
+  const before = readProfiles(io);
   const profiles = before.profiles.filter((one) => one.name !== name);
-  write(path, world, { default: before.default === name ? null : before.default, profiles });
+  write(path, io, { default: before.default === name ? null : before.default, profiles });
 }
 
-function write(path: string, { system }: World, { default: first, profiles }: Profiles): void {
+function write(path: string, { system }: Io, { default: first, profiles }: Profiles): void {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (system.hasModes) chmodSync(folder, 0o700);
@@ -161,7 +161,7 @@ function isThere(path: string): boolean {
 }
 
 /** Requires that this user owns the file and its folder, and removes other users' access. The keys in the file give access to servers. */
-function keepOwn(path: string, world: World): void {
+function keepOwn(path: string, io: Io): void {
   const mine = process.getuid?.();
   for (const [place, kept] of [
     [dirname(path), 0o700],
@@ -171,7 +171,7 @@ function keepOwn(path: string, world: World): void {
     if (mine !== undefined && uid !== mine) throw unusable(path, `${place} belongs to another user`);
     if ((mode & OTHERS) === 0) continue;
     chmodSync(place, kept);
-    world.tell(
+    io.inform(
       `Other users of this machine could open ${place}. Only you can open it now (mode ${kept.toString(8)}). If another user may have read it, run relay logout and relay login.`,
     );
   }

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { plain } from "../../../base/text.ts";
 import { type Input, type Option, UsageError } from "../command.ts";
 import { APP, ENVIRONMENT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { DATA_DIR, DATABASE, readDatabase, readDataDir } from "../service-option.ts";
 import { PROFILE, type Profile, readProfiles, requireProfile } from "./profile.ts";
 import { Remote, readServerUrl } from "./remote.ts";
@@ -45,21 +45,21 @@ export type ServerTarget =
 type Target = { kind: "folder" } | ServerTarget;
 
 /** Chooses the target. Throws UsageError if flags name two. `allowFolder` allows a data directory. */
-export function chooseTarget(input: Input, world: World, allowFolder = true): Target {
+export function chooseTarget(input: Input, io: Io, allowFolder = true): Target {
   requireOneTarget(input);
   const [url, profileName] = [input.text("url"), input.text("profile")];
   if ((input.given("data-dir") || input.given("database")) && allowFolder) return { kind: "folder" };
   if (input.given("url") && url !== null) return { kind: "server", url, by: "--url" };
   if (input.given("profile") && profileName !== null)
-    return { kind: "profile", profile: requireProfile(world, profileName), by: "--profile" };
-  const isFolder = allowFolder && hasDataDirectory(input, world);
+    return { kind: "profile", profile: requireProfile(io, profileName), by: "--profile" };
+  const isFolder = allowFolder && hasDataDirectory(input, io);
   // RELAY_URL without a key cannot be called, so a data directory takes precedence over it.
-  const hasKey = Boolean(world.env.RELAY_KEY) || input.on("key-stdin");
+  const hasKey = Boolean(io.env.RELAY_KEY) || input.on("key-stdin");
   if (url !== null && (hasKey || !isFolder)) return { kind: "server", url, by: "RELAY_URL" };
   if (profileName !== null)
-    return { kind: "profile", profile: requireProfile(world, profileName), by: "RELAY_PROFILE" };
+    return { kind: "profile", profile: requireProfile(io, profileName), by: "RELAY_PROFILE" };
   if (isFolder) return { kind: "folder" };
-  return findDefaultProfile(world) ?? { kind: "folder" };
+  return findDefaultProfile(io) ?? { kind: "folder" };
 }
 
 function requireOneTarget(input: Input): void {
@@ -69,21 +69,21 @@ function requireOneTarget(input: Input): void {
     throw new UsageError(`--${flags[0]} and --${flags[1]} name two targets: write one of them.`);
 }
 
-function findDefaultProfile(world: World): ServerTarget | null {
-  const stored = readProfiles(world);
+function findDefaultProfile(io: Io): ServerTarget | null {
+  const stored = readProfiles(io);
   const profile = stored.profiles.find(({ name }) => name === stored.default);
   return profile === undefined ? null : { kind: "profile", profile, by: "default" };
 }
 
 /** Reports whether a data directory exists, or an option names one. The command that opens it reports a missing one. */
-export function hasDataDirectory(input: Input, world: World): boolean {
+export function hasDataDirectory(input: Input, io: Io): boolean {
   if (input.text("data-dir") !== null || input.text("database") !== null) return true;
-  return existsSync(join(readDataDir(input, world), "relay.db"));
+  return existsSync(join(readDataDir(input, io), "relay.db"));
 }
 
 /** Returns the profile that is the target, and in words its source. Returns null for any other target. */
-export function findTargetProfile(input: Input, world: World): { profile: Profile; from: string } | null {
-  const target = chooseTarget(input, world);
+export function findTargetProfile(input: Input, io: Io): { profile: Profile; from: string } | null {
+  const target = chooseTarget(input, io);
   if (target.kind !== "profile") return null;
   const { profile, by } = target;
   const from = `profile ${profile.name}`;
@@ -91,23 +91,23 @@ export function findTargetProfile(input: Input, world: World): { profile: Profil
 }
 
 /** Describes the target of a command without flags. */
-export function formatTarget(input: Input, world: World): string {
-  const target = chooseTarget(input, world);
+export function formatTarget(input: Input, io: Io): string {
+  const target = chooseTarget(input, io);
   switch (target.kind) {
     case "server":
       return `${target.url}, from ${target.by}`;
     case "profile":
       return `${formatRemote(remoteOfProfile(target.profile))}, from ${formatSource(target.by)}`;
     case "folder":
-      return hasDataDirectory(input, world)
-        ? formatFolder(input, world)
+      return hasDataDirectory(input, io)
+        ? formatFolder(input, io)
         : "nothing, because there is no data directory and no profile";
   }
 }
 
-function formatFolder(input: Input, world: World): string {
+function formatFolder(input: Input, io: Io): string {
   const database = readDatabase(input);
-  return database === null ? `the data directory ${readDataDir(input, world)}` : `the database ${database}`;
+  return database === null ? `the data directory ${readDataDir(input, io)}` : `the database ${database}`;
 }
 
 export function formatSource(by: ServerTarget["by"]): string {

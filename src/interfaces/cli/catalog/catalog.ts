@@ -9,7 +9,7 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, type Input, refuseChoice, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { readJsonObject } from "../terminal/read-json.ts";
 import { sayList } from "../terminal/terminal.ts";
 import { KINDS, type Kind, sayItem } from "./text.ts";
@@ -43,13 +43,13 @@ export const catalogList: Command = {
   arguments: [{ ...KIND_ARGUMENT, optional: true }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay catalog list", "relay catalog list product --json"],
-  async run(input, world) {
+  async run(input, io) {
     const wanted = input.positionals[0] === undefined ? KINDS : [readKind(input)];
     const page = { limit: MAX_PAGE_SIZE, after: null };
-    const items = await withApi("read", input, world, (api) =>
+    const items = await withApi("read", input, io, (api) =>
       gather(wanted, (kind) => api.list<object>(PATHS[kind], {}, page.limit)),
     );
-    await sayList(input, world, items, {
+    await sayList(input, io, items, {
       columns: [
         { heading: "KIND", value: ({ kind }) => kind },
         { heading: "NAME", value: ({ name }) => name },
@@ -81,11 +81,11 @@ export const catalogSet: Command = {
     `relay catalog set product lamp '{"credits":10,"soldThrough":{"kind":"relay","relay":"checkout"}}'`,
     "relay catalog set collection orders < orders.json",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
-    const value = readJsonObject(input.positionals[2] ?? (await world.readInput()));
-    const warnings = await withApi("write", input, world, (api) => setItem(api, kind, name, value));
-    sayDone(input, world, `The ${kind} ${name} is saved.`, warnings);
+    const value = readJsonObject(input.positionals[2] ?? (await io.readInput()));
+    const warnings = await withApi("write", input, io, (api) => setItem(api, kind, name, value));
+    sayDone(input, io, `The ${kind} ${name} is saved.`, warnings);
   },
 };
 
@@ -100,14 +100,14 @@ export const catalogDelete: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay catalog delete product lamp"],
-  async run(input, world) {
+  async run(input, io) {
     const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
     const force = input.on("force");
-    const warnings = await withApi("write", input, world, async (api) => {
+    const warnings = await withApi("write", input, io, async (api) => {
       const forced = force && (kind === "access" || kind === "collection") ? "?force=true" : "";
       return (await api.request<{ warnings: Warnings }>("DELETE", `${pathOf(kind, name)}${forced}`)).warnings;
     });
-    sayDone(input, world, `The ${kind} ${name} is deleted.`, warnings);
+    sayDone(input, io, `The ${kind} ${name} is deleted.`, warnings);
   },
 };
 
@@ -126,10 +126,10 @@ async function setItem(api: Api, kind: Kind, name: string, value: JsonObject): P
   }
 }
 
-function sayDone(input: Input, world: World, sentence: string, warnings: Warnings): void {
-  if (input.on("json")) world.say(writeJson({ warnings } as Json, 2));
-  for (const { message } of warnings) world.tell(`warning: ${message}`);
-  world.tell(sentence);
+function sayDone(input: Input, io: Io, sentence: string, warnings: Warnings): void {
+  if (input.on("json")) io.print(writeJson({ warnings } as Json, 2));
+  for (const { message } of warnings) io.inform(`warning: ${message}`);
+  io.inform(sentence);
 }
 
 function readKind(input: Input): Kind {

@@ -12,7 +12,7 @@ import { NothingSent } from "../api/remote.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { count } from "../sync/plan-lines.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
 import { wholeId } from "../terminal/id-suffix.ts";
@@ -26,10 +26,10 @@ export const filesList: Command = {
   summary: "list stored files, newest first",
   options: [SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay files list --since 7d"],
-  async run(input, world) {
+  async run(input, io) {
     const time = { of: (one: FileView) => one.createdAt, ordered: true };
-    const files = await listItems<FileView>(input, world, "/files", {}, time);
-    await sayList(input, world, files, {
+    const files = await listItems<FileView>(input, io, "/files", {}, time);
+    await sayList(input, io, files, {
       columns: [
         { heading: "STORED", value: (one) => one.createdAt },
         { heading: "ID", value: (one) => one.id },
@@ -62,45 +62,45 @@ export const filesUpload: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay files upload invoice.pdf", "relay files upload --name note.txt < note.txt"],
-  async run(input, world) {
+  async run(input, io) {
     const path = input.positionals[0];
     const name = input.text("name") ?? (path === undefined ? null : basename(path));
     if (name === null)
       throw new UsageError(
         "--name is missing, and standard input has no name: add --name note.txt, or name a file.",
       );
-    const content = await readBytes(world, path);
+    const content = await readBytes(io, path);
     const mediaType = input.text("type") ?? Bun.file(name).type;
-    const file = await withApi<FileView>("write", input, world, async (api) => {
+    const file = await withApi<FileView>("write", input, io, async (api) => {
       const path = `/files?name=${encodeURIComponent(name)}`;
       const asked = api.request<{ file: FileView }>("POST", path, content, mediaType);
       const { file } = await asked.catch((error) => {
         if (error instanceof CommandFailure && !(error instanceof NothingSent))
-          world.tell(
+          io.inform(
             "The answer was lost, so the file may or may not be stored. Check with relay files list.",
           );
         throw error;
       });
       return file;
     });
-    if (input.on("json")) world.say(writeJson({ file }, 2));
-    world.tell(
+    if (input.on("json")) io.print(writeJson({ file }, 2));
+    io.inform(
       `${file.name} is stored as ${file.id} (${count(file.bytes, "byte")}, ${file.mediaType}). To attach it to a record, write this id into a field of type file.`,
     );
   },
 };
 
-async function readBytes(world: World, path: string | undefined): Promise<Uint8Array> {
+async function readBytes(io: Io, path: string | undefined): Promise<Uint8Array> {
   if (path === undefined) {
-    if (world.interactive)
+    if (io.interactive)
       throw new UsageError(
         "The command would read the file from standard input, which is the terminal. Name a file: relay files upload invoice.pdf.",
       );
-    const bytes = await world.readInputBytes();
+    const bytes = await io.readInputBytes();
     requireFileSize(bytes.byteLength);
     return bytes;
   }
-  const whole = resolve(world.cwd, path);
+  const whole = resolve(io.cwd, path);
   const found = await stat(whole).catch(() => null);
   if (found === null || !found.isFile())
     throw new CommandFailure("not_found", `There is no file ${path}: name a file that exists.`);
@@ -132,9 +132,9 @@ export const filesDownload: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay files download 7c44d0b1", "relay files download 7c44d0b1 --to invoice.pdf"],
-  async run(input, world) {
+  async run(input, io) {
     const text = input.first();
-    const { content, ...file } = await withApi<Fetched>("read", input, world, async (api) => {
+    const { content, ...file } = await withApi<Fetched>("read", input, io, async (api) => {
       const id = await findFileId(api, text);
       const { bytes, headers } = await api.download(`/files/${encodeURIComponent(id)}`);
       const [, name = id] = /filename\*=UTF-8''([^;]+)/.exec(headers.get("content-disposition") ?? "") ?? [];
@@ -146,14 +146,14 @@ export const filesDownload: Command = {
       };
     });
     // A file name has no slash, but the name that a server sends may hold anything.
-    const to = resolve(world.cwd, input.text("to") ?? basename(file.name));
+    const to = resolve(io.cwd, input.text("to") ?? basename(file.name));
     await writeFile(to, content, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
       throw sayUnwritten(to, error);
     });
     const { id, name, mediaType } = file;
     if (input.on("json"))
-      world.say(writeJson({ file: { id, name, mediaType, bytes: content.byteLength }, to }, 2));
-    world.tell(`${name} is written to ${to} (${count(content.byteLength, "byte")}).`);
+      io.print(writeJson({ file: { id, name, mediaType, bytes: content.byteLength }, to }, 2));
+    io.inform(`${name} is written to ${to} (${count(content.byteLength, "byte")}).`);
   },
 };
 
@@ -180,24 +180,24 @@ export const filesDelete: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay files delete 7c44d0b1 --confirm 7c44d0b1"],
-  async run(input, world) {
+  async run(input, io) {
     const text = input.first();
     requireSame(input, "file", text);
-    const deleted = await withApi<string>("write", input, world, async (api) => {
+    const deleted = await withApi<string>("write", input, io, async (api) => {
       const id = await findFileId(api, text);
-      await askFirst(input, world, id);
+      await askFirst(input, io, id);
       await api.command("DELETE", `/files/${encodeURIComponent(id)}`);
       return id;
     });
-    if (input.on("json")) world.say(writeJson({ deleted }, 2));
-    world.tell(`The file ${deleted} is deleted.`);
+    if (input.on("json")) io.print(writeJson({ deleted }, 2));
+    io.inform(`The file ${deleted} is deleted.`);
   },
 };
 
-async function askFirst(input: Input, world: World, id: string): Promise<void> {
+async function askFirst(input: Input, io: Io, id: string): Promise<void> {
   if (input.given("confirm")) return;
   const text = input.first();
-  await requireYes(world, {
+  await requireYes(io, {
     question: `Permanently delete the file ${id}?`,
     undone: "Nothing was deleted",
     line: `relay files delete ${text} --confirm ${text}`,

@@ -26,9 +26,9 @@ export const receiptsMove: Command = {
     "relay receipts move pay_7 ada@example.com --plan",
     "relay receipts move pay_7 ada@example.com --yes",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const [ref = "", person = ""] = input.positionals;
-    const made = await makePlannedChange<Moved>(input, world, async (api) => {
+    const made = await makePlannedChange<Moved>(input, io, async (api) => {
       const { items } = await api.list<PurchaseView>("/purchases", { ref, kind: "purchase" }, 1);
       const { id, item } = requireBought(ref, items[0]);
       return {
@@ -41,7 +41,7 @@ export const receiptsMove: Command = {
     });
     if (made === null) return;
     const { moved, receipt, plan } = made;
-    world.tell(
+    io.inform(
       moved ? `${receipt.item} belongs to ${receipt.personEmail ?? receipt.person} now.` : plan.message,
     );
   },

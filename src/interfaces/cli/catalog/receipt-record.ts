@@ -16,7 +16,7 @@ import { NothingSent } from "../api/remote.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { findPerson } from "../people/people.ts";
 import { count } from "../sync/plan-lines.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
@@ -70,7 +70,7 @@ export const receiptsRecord: Command = {
     "relay receipts record pay_7 --person ada@example.com --product premium",
     "relay receipts record inv-12 --person ada@example.com --plan pro --amount-minor 9900 --currency EUR",
   ],
-  async run(input, world) {
+  async run(input, io) {
     requireSame(input, "ref", input.first());
     const payment = readPayment(input);
     const who = input.text("person");
@@ -78,20 +78,20 @@ export const receiptsRecord: Command = {
       throw new UsageError(
         "--person is missing: name who paid, by their address or by their id as relay people list shows it.",
       );
-    const made = await withApi<Recorded>("write", input, world, async (api) => {
+    const made = await withApi<Recorded>("write", input, io, async (api) => {
       const bought = await readBought(api, who, payment);
-      await askFirst(input, world, payment, bought);
+      await askFirst(input, io, payment, bought);
       const sent = { ...payment, person: bought.person.id };
       return await api.request<Recorded>("POST", "/receipts", sent).catch((error) => {
         if (error instanceof CommandFailure && !(error instanceof NothingSent))
-          world.tell(
+          io.inform(
             "The answer was lost, so the payment may or may not be recorded. Run the command again with the same ref: the payment is then recorded once.",
           );
         throw error;
       });
     });
-    if (input.on("json")) world.say(writeJson(made, 2));
-    world.tell(made.created ? sayMade(made.receipt) : sayBefore(made.receipt));
+    if (input.on("json")) io.print(writeJson(made, 2));
+    io.inform(made.created ? sayMade(made.receipt) : sayBefore(made.receipt));
     if (!made.created) requireAlike(payment, made.receipt);
   },
 };
@@ -180,7 +180,7 @@ async function readPlan(api: Api, name: string): Promise<Item> {
 }
 
 /** Shows what the person gets, and asks. A ref with a receipt gives nothing, so the command then asks nothing. */
-async function askFirst(input: Input, world: World, payment: Payment, bought: Bought): Promise<void> {
+async function askFirst(input: Input, io: Io, payment: Payment, bought: Bought): Promise<void> {
   if (bought.before !== null) return;
   const { ref, product, plan, amountMinor = null, currency = null } = payment;
   const { person, relay } = bought;
@@ -198,9 +198,9 @@ async function askFirst(input: Input, world: World, payment: Payment, bought: Bo
             : `The relay ${relay} sells this plan too. From now on you bill the plan. Payment events of this relay wait and become dead (billed_by_processor) until you end the plan: relay people end ${person.id} ${plan}.`,
         ]),
   ];
-  world.tell(lines.join("\n"));
+  io.inform(lines.join("\n"));
   if (input.given("confirm")) return;
-  await requireYes(world, {
+  await requireYes(io, {
     question: "Record this payment?",
     undone: "Nothing was recorded",
     line: `relay receipts record ${ref} … --confirm ${ref}`,

@@ -9,7 +9,7 @@ import { listItems, withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
 import { LIMIT, SINCE } from "../terminal/listing.ts";
 import { sayList } from "../terminal/terminal.ts";
@@ -31,18 +31,18 @@ export const receiptsList: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay receipts list --person ada@example.com", "relay receipts list --ref pay_7"],
-  async run(input, world) {
+  async run(input, io) {
     const kind = input.choice("kind", RECEIPT_KINDS) ?? undefined;
     const [named, ref] = [input.text("person") ?? undefined, input.text("ref") ?? undefined];
     const time = { of: (one: PurchaseView) => one.createdAt, ordered: true };
     const receipts = await listItems<PurchaseView>(
       input,
-      world,
+      io,
       "/purchases",
       { kind, ref, person: named },
       time,
     );
-    await sayList(input, world, receipts, {
+    await sayList(input, io, receipts, {
       columns: [
         { heading: "AT", value: (one) => one.createdAt },
         { heading: "STATE", value: stateOf, tone: true },
@@ -94,25 +94,25 @@ export const receiptsRefund: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay receipts refund pay_7 --confirm pay_7"],
-  async run(input, world) {
+  async run(input, io) {
     const ref = input.first();
     requireSame(input, "ref", ref);
-    const made = await withApi<Refunded>("write", input, world, async (api) => {
+    const made = await withApi<Refunded>("write", input, io, async (api) => {
       const { items } = await api.list<PurchaseView>("/purchases", { ref, kind: "purchase" }, 1);
       const bought = requireBought(ref, items[0]);
       const path = `/purchases/${encodeURIComponent(bought.id)}/refund`;
       await askFirst(
         input,
-        world,
+        io,
         bought,
         async () => (await api.request<{ plan: RefundPreview }>("GET", path)).plan,
       );
       return await api.request<Refunded>("POST", path);
     });
-    if (input.on("json")) world.say(writeJson(made, 2));
+    if (input.on("json")) io.print(writeJson(made, 2));
     const { receipt, created } = made;
     const what = `What ${receipt.item} granted to ${receipt.personEmail ?? receipt.person}`;
-    world.tell(
+    io.inform(
       created
         ? `${what} is taken back, and a refund is stored next to the receipt.`
         : `${what} was already taken back: nothing changed.`,
@@ -132,14 +132,14 @@ export function requireBought(ref: string, bought: PurchaseView | undefined): Pu
 /** Shows what the refund takes back, and asks unless the command confirms it. After an earlier refund there is nothing to ask. */
 async function askFirst(
   input: Input,
-  world: World,
+  io: Io,
   { ref, item, refundedBy }: PurchaseView,
   readPlan: () => Promise<RefundPreview>,
 ): Promise<void> {
   if (refundedBy !== null) return;
-  world.tell((await readPlan()).message);
+  io.inform((await readPlan()).message);
   if (input.given("confirm")) return;
-  await requireYes(world, {
+  await requireYes(io, {
     question: `Take back what ${item} granted?`,
     undone: "Nothing was taken back",
     line: `relay receipts refund ${ref} --confirm ${ref}`,

@@ -11,7 +11,7 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { findPerson } from "../people/people.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
 import { readJsonObject } from "../terminal/read-json.ts";
@@ -48,16 +48,16 @@ export const recordsSet: Command = {
     `relay records set orders '{"order":"A-7"}'`,
     "relay records set orders --id 7c44d0b1 < order.json",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
-    const data = readJsonObject(input.positionals[1] ?? (await world.readInput()));
+    const data = readJsonObject(input.positionals[1] ?? (await io.readInput()));
     const replaced = input.text("id");
-    const record = await withApi<RecordItem>("write", input, world, async (api) => {
+    const record = await withApi<RecordItem>("write", input, io, async (api) => {
       const people = await readPeople(input, async (who) => (await findPerson(api, who)).id);
       return await writeRecord(api, { name, data, replaced, people });
     });
-    if (input.on("json")) world.say(writeJson({ record }, 2));
-    world.tell(
+    if (input.on("json")) io.print(writeJson({ record }, 2));
+    io.inform(
       replaced === null
         ? `The record ${record.id} is written to ${name}. ${HEARD}`
         : `The record ${record.id} of ${name} has the new data. ${HEARD}`,
@@ -105,29 +105,29 @@ export const recordsDelete: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay records delete orders 7c44d0b1 --confirm 7c44d0b1"],
-  async run(input, world) {
+  async run(input, io) {
     const [name = "", text = ""] = input.positionals;
     requireSame(input, "record", text);
-    const deleted = await withApi<string>("write", input, world, async (api) => {
+    const deleted = await withApi<string>("write", input, io, async (api) => {
       const path = await findRecordPath(api, name, text);
       const { record } = await api.request<{ record: RecordItem }>("GET", path);
-      await askFirst(input, world, record);
+      await askFirst(input, io, record);
       await api.command("DELETE", path);
       return record.id;
     });
-    if (input.on("json")) world.say(writeJson({ deleted }, 2));
-    world.tell(`The record ${deleted} of ${name} is deleted. ${HEARD}`);
+    if (input.on("json")) io.print(writeJson({ deleted }, 2));
+    io.inform(`The record ${deleted} of ${name} is deleted. ${HEARD}`);
   },
 };
 
 /** The most characters of a record's data that identify it in the question. */
 const MAX_TOLD_CHARS = 300;
 
-async function askFirst(input: Input, world: World, { id, data }: RecordItem): Promise<void> {
+async function askFirst(input: Input, io: Io, { id, data }: RecordItem): Promise<void> {
   if (input.given("confirm")) return;
   const [name, text] = input.positionals;
-  world.tell(`The data of ${id}: ${cutToLine(plain(writeJson(data)), MAX_TOLD_CHARS)}`);
-  await requireYes(world, {
+  io.inform(`The data of ${id}: ${cutToLine(plain(writeJson(data)), MAX_TOLD_CHARS)}`);
+  await requireYes(io, {
     question: `Permanently delete this record of ${name}?`,
     undone: "Nothing was deleted",
     line: `relay records delete ${name} ${text} --confirm ${text}`,

@@ -31,11 +31,11 @@ export const recordsList: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay records list orders --text lamp"],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
     const [owner, to, q] = ["owner", "to", "text"].map((one) => input.text(one) ?? undefined);
-    const records = await listItems<RecordItem>(input, world, recordsPath(name), { owner, to, q });
-    await sayList(input, world, records, {
+    const records = await listItems<RecordItem>(input, io, recordsPath(name), { owner, to, q });
+    await sayList(input, io, records, {
       columns: [
         { heading: "CHANGED", value: (one) => one.updatedAt },
         { heading: "ID", value: (one) => one.id },
@@ -55,18 +55,18 @@ export const recordsShow: Command = {
   arguments: [COLLECTION, RECORD_ID],
   options: [WEB, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay records show orders 7c44d0b1"],
-  async run(input, world) {
+  async run(input, io) {
     const [name = "", text = ""] = input.positionals;
     const read = (api: Api): Promise<RecordItem> => readRecord(api, name, text);
     if (input.on("web"))
-      return await openWebPage(input, world, async (api) => ({
+      return await openWebPage(input, io, async (api) => ({
         path: ["records", name, (await read(api)).id],
       }));
-    const record = await withApi("read", input, world, read);
-    if (input.on("json")) return world.say(writeJson({ record }, 2));
+    const record = await withApi("read", input, io, read);
+    if (input.on("json")) return io.print(writeJson({ record }, 2));
     const { id, owner, recipient, by, eventId, createdAt, updatedAt } = record;
     const data = writeJson(record.data, 2);
-    const aside = world.screen.columns !== null;
+    const aside = io.screen.columns !== null;
     const lines = [
       `${name}  ${id}`,
       `  written   ${createdAt}${updatedAt === createdAt ? "" : `, changed ${updatedAt}`}, last by ${by}${eventId === null ? "" : ` (${eventId})`}`,
@@ -74,7 +74,7 @@ export const recordsShow: Command = {
       ...(recipient === null ? [] : [`  to        ${recipient}`]),
       ...(aside ? [] : data.split("\n")),
     ];
-    await saySheet(input, world, lines, aside ? data : null);
+    await saySheet(input, io, lines, aside ? data : null);
   },
 };
 

@@ -9,7 +9,7 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, type Input, type Option, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { ALLOW_PRIVATE } from "../service-option.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
 import { sayList } from "../terminal/terminal.ts";
@@ -49,10 +49,10 @@ export const alertsChannels: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay alerts channels", "relay alerts channels --kinds"],
-  async run(input, world) {
-    const { channels, kinds } = await withApi("read", input, world, list);
-    if (input.on("kinds")) return await sayKinds(input, world, kinds);
-    await sayList(input, world, channels, {
+  async run(input, io) {
+    const { channels, kinds } = await withApi("read", input, io, list);
+    if (input.on("kinds")) return await sayKinds(input, io, kinds);
+    await sayList(input, io, channels, {
       columns: [
         { heading: "NAME", value: ({ name }) => name },
         { heading: "KIND", value: ({ kind }) => kind },
@@ -71,9 +71,9 @@ export const alertsChannels: Command = {
   },
 };
 
-async function sayKinds(input: Input, world: World, kinds: readonly ChannelKindView[]): Promise<void> {
+async function sayKinds(input: Input, io: Io, kinds: readonly ChannelKindView[]): Promise<void> {
   const items = kinds.flatMap(({ kind, fields }) => fields.map((field) => ({ kind, ...field })));
-  await sayList(input, world, items, {
+  await sayList(input, io, items, {
     columns: [
       { heading: "KIND", value: ({ kind }) => kind },
       { heading: "FIELD", value: ({ name }) => name },
@@ -98,24 +98,24 @@ export const alertsAddChannel: Command = {
     "relay alerts add-channel slack --name Ops < webhook-url.txt",
     "relay alerts add-channel telegram --field chatId=-1001234567890 --alert relay_failed < token.txt",
   ],
-  async run(input, world) {
-    const made = await withApi("write", input, world, async (api) => {
+  async run(input, io) {
+    const made = await withApi("write", input, io, async (api) => {
       const { kinds } = await list(api);
       const kind = kinds.find((one) => one.kind === input.first());
       if (kind === undefined)
         throw new UsageError(
           `There is no kind ${input.first()}: write one of ${kinds.map((one) => one.kind).join(", ")}.`,
         );
-      const fields = { ...readFields(input), ...(await readSecrets(world, kind)) };
+      const fields = { ...readFields(input), ...(await readSecrets(io, kind)) };
       const body = { kind: kind.kind, ...readGiven(input), fields };
       return await api.request<{ channel: ChannelView; signingSecret: string | null }>("POST", PATH, body);
     });
     const { channel, signingSecret } = made;
-    if (input.on("json")) world.say(writeJson({ ...made }, 2));
-    else if (signingSecret !== null) world.say(signingSecret);
+    if (input.on("json")) io.print(writeJson({ ...made }, 2));
+    else if (signingSecret !== null) io.print(signingSecret);
     if (signingSecret !== null)
-      world.tell("This secret signs the requests of the channel. Copy it now: it is shown once.");
-    world.tell(`${channel.name} is added. Send a test: relay alerts test-channel ${channel.id}`);
+      io.inform("This secret signs the requests of the channel. Copy it now: it is shown once.");
+    io.inform(`${channel.name} is added. Send a test: relay alerts test-channel ${channel.id}`);
   },
 };
 
@@ -135,20 +135,20 @@ export const alertsSetChannel: Command = {
     "relay alerts set-channel Ops --alert relay_failed --alert relay_silent",
     "relay alerts set-channel Ops --secrets < webhook-url.txt",
   ],
-  async run(input, world) {
-    const changed = await withApi("write", input, world, async (api) => {
+  async run(input, io) {
+    const changed = await withApi("write", input, io, async (api) => {
       const { channels, kinds } = await list(api);
       const { id, kind } = requireNamed(input, channels);
       const found = kinds.find((one) => one.kind === kind);
-      const secrets = input.on("secrets") && found !== undefined ? await readSecrets(world, found) : {};
+      const secrets = input.on("secrets") && found !== undefined ? await readSecrets(io, found) : {};
       const fields = { ...readFields(input), ...secrets };
       const body = { ...readGiven(input), ...(Object.keys(fields).length === 0 ? {} : { fields }) };
       if (Object.keys(body).length === 0)
         throw new UsageError("Nothing is to change: give --name, --alert, --field or --secrets.");
       return await api.request<{ channel: ChannelView }>("PUT", `${PATH}/${encodeURIComponent(id)}`, body);
     });
-    if (input.on("json")) world.say(writeJson({ ...changed }, 2));
-    world.tell(`${changed.channel.name} is changed.`);
+    if (input.on("json")) io.print(writeJson({ ...changed }, 2));
+    io.inform(`${changed.channel.name} is changed.`);
   },
 };
 
@@ -160,13 +160,13 @@ export const alertsTestChannel: Command = {
   arguments: [CHANNEL],
   options: [ALLOW_PRIVATE, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts test-channel Ops"],
-  async run(input, world) {
-    const tested = await withApi("write", input, world, async (api) => {
+  async run(input, io) {
+    const tested = await withApi("write", input, io, async (api) => {
       const { id } = requireNamed(input, (await list(api)).channels);
       const path = `${PATH}/${encodeURIComponent(id)}/test`;
       return await api.request<{ ok: boolean; message: string }>("POST", path);
     });
-    world.say(input.on("json") ? writeJson(tested, 2) : tested.message);
+    io.print(input.on("json") ? writeJson(tested, 2) : tested.message);
     return tested.ok ? 0 : 1;
   },
 };
@@ -185,12 +185,12 @@ export const alertsRemoveChannel: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay alerts remove-channel Ops --confirm Ops"],
-  async run(input, world) {
+  async run(input, io) {
     requireSame(input, "alert channel", input.first());
-    const removed = await withApi("write", input, world, async (api) => {
+    const removed = await withApi("write", input, io, async (api) => {
       const { id, name } = requireNamed(input, (await list(api)).channels);
       if (!input.given("confirm"))
-        await requireYes(world, {
+        await requireYes(io, {
           question: `Remove the alert channel ${name}?`,
           undone: "Nothing was removed",
           line: `relay alerts remove-channel ${id} --confirm ${id}`,
@@ -198,8 +198,8 @@ export const alertsRemoveChannel: Command = {
       await api.command("DELETE", `${PATH}/${encodeURIComponent(id)}`);
       return { id, name };
     });
-    if (input.on("json")) world.say(writeJson({ removed: removed.id }, 2));
-    world.tell(`${removed.name} is removed. It gets no more alerts.`);
+    if (input.on("json")) io.print(writeJson({ removed: removed.id }, 2));
+    io.inform(`${removed.name} is removed. It gets no more alerts.`);
   },
 };
 
@@ -239,12 +239,12 @@ function readFields(input: Input): Record<string, string> {
 }
 
 /** Reads the secret fields. An empty line leaves an optional one out. */
-async function readSecrets(world: World, { fields }: ChannelKindView): Promise<Record<string, string>> {
+async function readSecrets(io: Io, { fields }: ChannelKindView): Promise<Record<string, string>> {
   const secrets = fields.filter(({ isSecret }) => isSecret);
-  const lines = world.interactive ? [] : (await world.readInput()).split(/\r?\n/);
+  const lines = io.interactive ? [] : (await io.readInput()).split(/\r?\n/);
   const found: Record<string, string> = {};
   for (const [index, { name, title, isRequired }] of secrets.entries()) {
-    const value = world.interactive ? await world.askSecret(title) : (lines[index] ?? "");
+    const value = io.interactive ? await io.askSecret(title) : (lines[index] ?? "");
     if (value !== null && value.trim() !== "") found[name] = value.trim();
     else if (isRequired)
       throw new UsageError(

@@ -29,12 +29,12 @@ export const problemsList: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay problems list", "relay problems list --all --since 7d"],
-  async run(input, world) {
+  async run(input, io) {
     const standing = !input.on("all");
     const all = { all: String(!standing) };
     const time = { of: (one: ProblemView) => one.raisedAt, ordered: true };
-    const problems = await listItems<ProblemView>(input, world, "/problems", all, time);
-    await sayList(input, world, problems, {
+    const problems = await listItems<ProblemView>(input, io, "/problems", all, time);
+    await sayList(input, io, problems, {
       columns: [
         { heading: "SINCE", value: (one) => one.raisedAt },
         { heading: "UNTIL", value: (one) => one.clearedAt ?? "" },
@@ -56,12 +56,12 @@ export const alertsList: Command = {
   summary: "list open alerts, newest first",
   options: [{ name: "all", help: "also list resolved alerts" }, SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts list", "relay alerts list --all --json"],
-  async run(input, world) {
+  async run(input, io) {
     const open = !input.on("all");
     const query = { open: String(open) };
     const time = { of: (one: AlertView) => one.lastAt, ordered: false };
-    const alerts = await listItems<AlertView>(input, world, "/alerts", query, time);
-    await sayList(input, world, alerts, {
+    const alerts = await listItems<AlertView>(input, io, "/alerts", query, time);
+    await sayList(input, io, alerts, {
       columns: [
         { heading: "LAST", value: (one) => one.lastAt },
         { heading: "TIMES", value: (one) => String(one.count), right: true },
@@ -88,12 +88,12 @@ export const alertsResolve: Command = {
   arguments: [{ name: "alert id", help: "as relay alerts list shows it, or its ending", many: true }],
   options: [{ name: "all", help: "resolve every open alert" }, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts resolve alt_…", "relay alerts resolve --all"],
-  async run(input, world) {
-    const alerts = await withApi("write", input, world, (api) => resolveAlerts(api, input));
-    if (input.on("json")) world.say(writeJson({ items: alerts }, 2));
-    for (const { id, code, target } of alerts) world.tell(`${id} is resolved: ${code} of ${target}.`);
+  async run(input, io) {
+    const alerts = await withApi("write", input, io, (api) => resolveAlerts(api, input));
+    if (input.on("json")) io.print(writeJson({ items: alerts }, 2));
+    for (const { id, code, target } of alerts) io.inform(`${id} is resolved: ${code} of ${target}.`);
     if (alerts.length === 0) {
-      world.tell(
+      io.inform(
         input.on("all")
           ? "No alert is open."
           : "No alert was resolved: name an alert by its id, as relay alerts list shows it, or write --all.",

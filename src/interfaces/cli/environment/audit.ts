@@ -6,7 +6,7 @@ import { listItems } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT, withStore } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { DATA } from "../service-option.ts";
 import { gather, LIMIT, type Listing, pagesOf, readLimit, SINCE } from "../terminal/listing.ts";
 import { sayList } from "../terminal/terminal.ts";
@@ -33,14 +33,14 @@ export const auditList: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay audit list --target relay:orders"],
-  async run(input, world) {
+  async run(input, io) {
     const filter = {
       kind: input.on("runs") ? ("run" as const) : ("change" as const),
       actor: input.text("actor") ?? undefined,
       action: input.text("action") ?? undefined,
       target: input.text("target") ?? undefined,
     };
-    await sayAudit(input, world, await listItems<AuditView>(input, world, "/audit", filter, TIME));
+    await sayAudit(input, io, await listItems<AuditView>(input, io, "/audit", filter, TIME));
   },
 };
 
@@ -51,23 +51,23 @@ export const adminAudit: Command = {
   details: "These changes belong to no environment: owners, sessions, apps, sign-ins and backups.",
   options: [SINCE, LIMIT, JSON_OUTPUT, ...DATA],
   examples: ["relay admin audit --since 7d"],
-  async run(input, world) {
+  async run(input, io) {
     const asked = { limit: readLimit(input), time: TIME };
-    const changes = await withStore(input, world, (store) => {
+    const changes = await withStore(input, io, (store) => {
       const pages = pagesOf(store, (tx, part) => listAudit(tx, SERVER_SCOPE, {}, part));
-      return gather(input, world, pages, asked);
+      return gather(input, io, pages, asked);
     });
-    await sayAudit(input, world, changes);
+    await sayAudit(input, io, changes);
   },
 };
 
-async function sayAudit(input: Input, world: World, changes: Listing<AuditView>): Promise<void> {
+async function sayAudit(input: Input, io: Io, changes: Listing<AuditView>): Promise<void> {
   // A terminal shows the name of an actor or target instead of its id. A script gets the id.
   const named = (words: string, name: string | null): string =>
-    world.screen.columns === null || input.on("whole") || name === null
+    io.screen.columns === null || input.on("whole") || name === null
       ? words
       : words.replace(/:.*/s, `:${name}`);
-  await sayList(input, world, changes, {
+  await sayList(input, io, changes, {
     columns: [
       { heading: "AT", value: (one) => one.at },
       { heading: "WHO", value: (one) => named(one.actor, one.actorName) },

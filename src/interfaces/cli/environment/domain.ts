@@ -7,7 +7,7 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
 import { saySheet } from "../terminal/terminal.ts";
 
@@ -21,16 +21,16 @@ export const domainShow: Command = {
   details: "Mail leaves only from a verified domain.",
   options: OPTIONS,
   examples: ["relay domain show"],
-  async run(input, world) {
+  async run(input, io) {
     const domain = await withApi(
       "read",
       input,
-      world,
+      io,
       async (api) => (await api.request<{ senderDomain: DomainView | null }>("GET", PATH)).senderDomain,
     );
-    if (domain !== null) return await say(input, world, domain);
-    if (input.on("json")) world.say(writeJson({ senderDomain: null }, 2));
-    world.tell("There is no sender domain: relay domain set <domain> sets one.");
+    if (domain !== null) return await say(input, io, domain);
+    if (input.on("json")) io.print(writeJson({ senderDomain: null }, 2));
+    io.inform("There is no sender domain: relay domain set <domain> sets one.");
   },
 };
 
@@ -46,7 +46,7 @@ export const domainSet: Command = {
     ...OPTIONS,
   ],
   examples: ["relay domain set example.com", "relay domain set example.com --event-word hello"],
-  async run(input, world) {
+  async run(input, io) {
     const [eventWord, accountWord] = [input.text("event-word"), input.text("account-word")];
     const sent = {
       domain: input.first(),
@@ -56,11 +56,11 @@ export const domainSet: Command = {
     const domain = await withApi(
       "write",
       input,
-      world,
+      io,
       async (api) => (await api.request<{ senderDomain: DomainView }>("PUT", PATH, sent)).senderDomain,
     );
-    await say(input, world, domain);
-    if (!domain.verified) world.tell("Create this DNS record, then run relay domain verify.");
+    await say(input, io, domain);
+    if (!domain.verified) io.inform("Create this DNS record, then run relay domain verify.");
   },
 };
 
@@ -69,12 +69,12 @@ export const domainVerify: Command = {
   summary: "check the DNS record of the sender domain now",
   options: OPTIONS,
   examples: ["relay domain verify"],
-  async run(input, world) {
-    const { senderDomain, message } = await withApi("write", input, world, (api) =>
+  async run(input, io) {
+    const { senderDomain, message } = await withApi("write", input, io, (api) =>
       api.request<{ senderDomain: DomainView; message: string }>("POST", `${PATH}/verify`),
     );
-    await say(input, world, senderDomain);
-    world.tell(plain(message));
+    await say(input, io, senderDomain);
+    io.inform(plain(message));
     return senderDomain.verified ? 0 : 1;
   },
 };
@@ -93,16 +93,16 @@ export const domainRemove: Command = {
     ...OPTIONS,
   ],
   examples: ["relay domain remove --confirm example.com"],
-  async run(input, world) {
-    const removed = await withApi<string | null>("write", input, world, async (api) => {
+  async run(input, io) {
+    const removed = await withApi<string | null>("write", input, io, async (api) => {
       const { senderDomain } = await api.request<{ senderDomain: DomainView | null }>("GET", PATH);
       if (senderDomain === null) return null;
-      await requireMeant(input, world, senderDomain.domain);
+      await requireMeant(input, io, senderDomain.domain);
       await api.command("DELETE", PATH);
       return senderDomain.domain;
     });
-    if (input.on("json")) world.say(writeJson({ removed }, 2));
-    world.tell(
+    if (input.on("json")) io.print(writeJson({ removed }, 2));
+    io.inform(
       removed === null
         ? "There is no sender domain: nothing changed."
         : `${removed} is removed. No mail leaves until relay domain set names a domain and it is verified.`,
@@ -110,20 +110,20 @@ export const domainRemove: Command = {
   },
 };
 
-async function requireMeant(input: Input, world: World, domain: string): Promise<void> {
+async function requireMeant(input: Input, io: Io, domain: string): Promise<void> {
   requireSame(input, "sender domain", domain);
   if (input.given("confirm")) return;
-  world.tell(
+  io.inform(
     `Without ${domain} no mail leaves: mail of relays fails, and alerts appear only in the dashboard.`,
   );
   const line = `relay domain remove --confirm ${domain}`;
-  await requireYes(world, { question: `Remove ${domain}?`, undone: "Nothing was removed", line });
+  await requireYes(io, { question: `Remove ${domain}?`, undone: "Nothing was removed", line });
 }
 
-async function say(input: Input, world: World, view: DomainView): Promise<void> {
-  if (input.on("json")) return world.say(writeJson({ senderDomain: view } as Json, 2));
+async function say(input: Input, io: Io, view: DomainView): Promise<void> {
+  if (input.on("json")) return io.print(writeJson({ senderDomain: view } as Json, 2));
   const { domain, verified, record } = view;
-  await saySheet(input, world, [
+  await saySheet(input, io, [
     `${domain}  ${verified ? "verified" : "not verified"}`,
     `  ${record.type}  ${record.name}  ${record.value}`,
   ]);

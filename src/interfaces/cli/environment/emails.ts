@@ -9,7 +9,7 @@ import { listItems, withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { ALLOW_PRIVATE, BASE_URL } from "../service-option.ts";
 import { wholeId } from "../terminal/id-suffix.ts";
 import { LIMIT, SINCE } from "../terminal/listing.ts";
@@ -33,12 +33,12 @@ export const emailsList: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay emails list --state unknown", "relay emails list --person ada@example.com"],
-  async run(input, world) {
+  async run(input, io) {
     const state = input.choice("state", EMAIL_STATES) ?? undefined;
     const named = input.text("person") ?? undefined;
     const time = { of: (mail: EmailView) => mail.createdAt, ordered: true };
-    const mails = await listItems<EmailView>(input, world, "/emails", { state, person: named }, time);
-    await sayList(input, world, mails, {
+    const mails = await listItems<EmailView>(input, io, "/emails", { state, person: named }, time);
+    await sayList(input, io, mails, {
       columns: [
         { heading: "MADE", value: (mail) => mail.createdAt },
         { heading: "STATE", value: (mail) => mail.state, tone: true },
@@ -59,9 +59,9 @@ export const emailsStopped: Command = {
     "A person stops it with the link in such a mail, or you do with relay people stop-mail. They still get mail of kind account.",
   options: [LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay emails stopped"],
-  async run(input, world) {
-    const stops = await listItems<MailStopView>(input, world, "/mail/stops", {});
-    await sayList(input, world, stops, {
+  async run(input, io) {
+    const stops = await listItems<MailStopView>(input, io, "/mail/stops", {});
+    await sayList(input, io, stops, {
       columns: [
         { heading: "SINCE", value: (stop) => stop.stoppedAt },
         { heading: "ADDRESS", value: (stop) => stop.email, raw: true },
@@ -82,13 +82,13 @@ export const emailsResend: Command = {
   ],
   options: SEND_OPTIONS,
   examples: ["relay emails resend 1f09b2e4"],
-  async run(input, world) {
+  async run(input, io) {
     const sendAll = async (send: (id: string) => Promise<EmailView>): Promise<number> => {
       let code = 0;
-      for (const id of input.positionals) code = Math.max(code, sayEnd(world, await send(id)));
+      for (const id of input.positionals) code = Math.max(code, sayEnd(io, await send(id)));
       return code;
     };
-    return await withApi("write", input, world, (api) =>
+    return await withApi("write", input, io, (api) =>
       sendAll(async (text) => {
         const id = await wholeId(text, "mails", (most, cursor) =>
           api.page<EmailView>("/emails", {}, most, cursor),
@@ -108,21 +108,21 @@ export const emailsTest: Command = {
     ...SEND_OPTIONS,
   ],
   examples: ["relay emails test --to you@example.com"],
-  async run(input, world) {
+  async run(input, io) {
     const to = input.text("to") ?? undefined;
     const mail = await withApi(
       "write",
       input,
-      world,
+      io,
       async (api) => (await api.request<{ email: EmailView }>("POST", "/mail/test", { to })).email,
     );
-    return sayEnd(world, mail);
+    return sayEnd(io, mail);
   },
 };
 
 /** Reports the result. The exit code is 0 if the mail server accepted the mail, or the mailbox of local development stored it. */
-function sayEnd(world: World, { id, to, state, message }: EmailView): number {
+function sayEnd(io: Io, { id, to, state, message }: EmailView): number {
   const end = state === "mailbox" ? "stored in the mailbox, because local development sends no mail" : state;
-  world.say(`${id} to ${to}: ${end}${message === null ? "" : `. ${message}`}`);
+  io.print(`${id} to ${to}: ${end}${message === null ? "" : `. ${message}`}`);
   return state === "sent" || state === "mailbox" ? 0 : 1;
 }

@@ -48,13 +48,13 @@ export const keysCreate: Command = {
     ...DATA,
   ],
   examples: ["relay keys create --app shop --environment production --name backend"],
-  async run(input, world) {
-    const nowMs = world.clock.now();
+  async run(input, io) {
+    const nowMs = io.clock.now();
     const kind = input.choice("kind", ["secret", "app"]) ?? "secret";
     const name = input.text("name") ?? "command line";
     const origins = input.list("origin");
     const scopes = readScopes(input.list("scope"));
-    const made = await withEnvironment(input, world, (store, environment) =>
+    const made = await withEnvironment(input, io, (store, environment) =>
       store.write("dashboard", async (tx) => {
         const { key, token } = await mintApiKey(tx, { environment, kind, name, origins, scopes, nowMs });
         await writeAudit(tx, {
@@ -75,13 +75,13 @@ export const keysCreate: Command = {
       }),
     );
     const { key, token, app, environment } = made;
-    for (const { message } of listOriginWarnings(key.origins)) world.tell(`warning: ${message}`);
+    for (const { message } of listOriginWarnings(key.origins)) io.inform(`warning: ${message}`);
     if (input.on("json")) {
-      world.say(writeJson({ id: key.id, kind, name: key.name, app, environment, key: token }, 2));
+      io.print(writeJson({ id: key.id, kind, name: key.name, app, environment, key: token }, 2));
       return;
     }
-    world.say(token);
-    world.tell(
+    io.print(token);
+    io.inform(
       `This ${kind} key of ${app}/${environment} is shown once. Revoke it with: relay keys revoke ${key.id}`,
     );
   },
@@ -101,17 +101,17 @@ export const keysList: Command = {
   summary: "list an environment's API keys",
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay keys list"],
-  async run(input, world) {
+  async run(input, io) {
     const items = await withApi(
       "read",
       input,
-      world,
+      io,
       async (api) => (await api.list<KeyView>("/keys", {}, MAX_PAGE_SIZE)).items,
     );
-    await sayList(input, world, items, {
+    await sayList(input, io, items, {
       columns: [
         { heading: "ID", value: (key) => key.id },
-        { heading: "STATE", value: (key) => stateOf(key, world.clock.now()), tone: true },
+        { heading: "STATE", value: (key) => stateOf(key, io.clock.now()), tone: true },
         { heading: "KIND", value: (key) => key.kind },
         { heading: "KEY", value: (key) => key.hint },
         { heading: "NAME", value: (key) => key.name, raw: true },
@@ -136,9 +136,9 @@ export const keysRevoke: Command = {
   arguments: [{ name: "key id", help: "as relay keys list shows it, or its ending" }],
   options: OF_ENVIRONMENT,
   examples: ["relay keys revoke 7c44d0b1"],
-  async run(input, world) {
-    const nowMs = world.clock.now();
-    const key = await withEnvironment(input, world, async (store, environment) => {
+  async run(input, io) {
+    const nowMs = io.clock.now();
+    const key = await withEnvironment(input, io, async (store, environment) => {
       const id = await wholeId(input.first(), "keys", () =>
         store.read(async (tx) => ({ items: (await listApiKeys(tx, environment.id)).items, next: null })),
       );
@@ -155,6 +155,6 @@ export const keysRevoke: Command = {
         return revoked;
       });
     });
-    world.tell(`The key ${key.hint} (${key.name}) is revoked.`);
+    io.inform(`The key ${key.hint} (${key.name}) is revoked.`);
   },
 };

@@ -17,12 +17,12 @@ export const limitsList: Command = {
     "The list leaves out per-minute limits. relay config shows the value and the source of every limit.",
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay limits list", "relay limits list --profile shop --json"],
-  async run(input, world) {
-    const { limits } = await withApi("read", input, world, (api) =>
+  async run(input, io) {
+    const { limits } = await withApi("read", input, io, (api) =>
       api.request<{ limits: LimitUsage[] }>("GET", "/limits"),
     );
     const share = ({ used, limit }: LimitUsage): number => used / limit;
-    await sayList(input, world, limits, {
+    await sayList(input, io, limits, {
       columns: [
         { heading: "USED", value: ({ used }) => formatCount(used) },
         { heading: "LIMIT", value: ({ limit }) => formatCount(limit) },

@@ -10,7 +10,7 @@ import { formatPickupDelay, withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT, readRunningLimits } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { ALLOW_PRIVATE, BASE_URL, readDataDir } from "../service-option.ts";
 import { sayList } from "../terminal/terminal.ts";
 
@@ -54,26 +54,26 @@ export const settingsGet: Command = {
   arguments: [{ name: "name", help: "one setting, such as mail.sends", optional: true }],
   options: [JSON_OUTPUT, BASE_URL, ...ANYWHERE],
   examples: ["relay settings get", "relay settings get mail --json"],
-  async run(input, world) {
-    const { settings, limits } = await withApi("read", input, world, async (api) => ({
+  async run(input, io) {
+    const { settings, limits } = await withApi("read", input, io, async (api) => ({
       settings: (await api.request<{ settings: SettingsView }>("GET", PATH)).settings,
-      limits: api.isLocal ? tellLimits(input, world) : "These are the limits with which the server started.",
+      limits: api.isLocal ? tellLimits(input, io) : "These are the limits with which the server started.",
     }));
     const wanted = input.positionals[0];
     const found = wanted === undefined ? settings : at(settings as JsonObject, shownAs(wanted));
     if (found === undefined) {
       throw new UsageError(`There is no setting ${wanted}: relay settings get shows them all.`);
     }
-    if (input.on("json")) world.say(writeJson(found as Json, 2));
+    if (input.on("json")) io.print(writeJson(found as Json, 2));
     else
-      await sayList(input, world, listValues(wanted ?? "", found as Json), {
+      await sayList(input, io, listValues(wanted ?? "", found as Json), {
         columns: [
           { heading: "SETTING", value: ([name = ""]) => name },
           { heading: "VALUE", value: ([, value = ""]) => value, wrap: true },
         ],
         none: "There is no setting.",
       });
-    if (wanted === undefined || wanted.split(".")[0] === "limits") world.tell(limits);
+    if (wanted === undefined || wanted.split(".")[0] === "limits") io.inform(limits);
   },
 };
 
@@ -82,8 +82,8 @@ function shownAs(name: string): string {
   return name === "held" ? "heldAt" : name;
 }
 
-function tellLimits(input: Input, world: World): string {
-  return readRunningLimits(readDataDir(input, world)) === null
+function tellLimits(input: Input, io: Io): string {
+  return readRunningLimits(readDataDir(input, io)) === null
     ? "No server runs here, so these limits come from the RELAY_LIMIT_… variables of this command."
     : "These are the limits with which the server started.";
 }
@@ -112,27 +112,27 @@ export const settingsSet: Command = {
     "relay settings set alerts.relay_silent off",
     `relay settings set mail.smtp '{"host":"smtp.example.com","username":"ada"}' < password.txt`,
   ],
-  async run(input, world) {
+  async run(input, io) {
     const [name = "", text] = input.positionals;
-    const value = await readValue(name, text, world);
+    const value = await readValue(name, text, io);
     const change = nest(name.split("."), value);
     let foundSoon = "";
-    const { settings, warnings = [] } = await withApi("write", input, world, async (api) => {
+    const { settings, warnings = [] } = await withApi("write", input, io, async (api) => {
       // A hold takes effect at once. A server reads its release and a secret once a second.
       if ((name === "held" && value === false) || kindOf(name) === "secret")
-        foundSoon = formatPickupDelay(api, input, world);
+        foundSoon = formatPickupDelay(api, input, io);
       const { version } = (await api.request<{ settings: SettingsView }>("GET", PATH)).settings;
       const body = { version, ...change };
       return await api.request<Changed>("PUT", PATH, body);
     });
-    if (input.on("json")) world.say(writeJson({ settings, warnings } as object as Json, 2));
+    if (input.on("json")) io.print(writeJson({ settings, warnings } as object as Json, 2));
     const told = (at(settings as JsonObject, shownAs(name)) ?? null) as Json;
-    world.tell(
+    io.inform(
       isJsonObject(told)
         ? `${name} is set: ${writeJson(told)}${foundSoon === "" ? "" : `.${foundSoon}`}`
         : `${name} is ${sayValue(shownAs(name), told)}.${foundSoon}`,
     );
-    for (const { message } of warnings) world.tell(`warning: ${message}`);
+    for (const { message } of warnings) io.inform(`warning: ${message}`);
   },
 };
 
@@ -141,7 +141,7 @@ function kindOf(name: string): Kind | undefined {
   return Object.hasOwn(NAMES, name) ? NAMES[name]?.kind : undefined;
 }
 
-async function readValue(name: string, text: string | undefined, world: World): Promise<Json> {
+async function readValue(name: string, text: string | undefined, io: Io): Promise<Json> {
   const kind = kindOf(name);
   if (kind === undefined) {
     throw new UsageError(
@@ -152,7 +152,7 @@ async function readValue(name: string, text: string | undefined, world: World): 
     if (text === "none") return null;
     if (text !== undefined)
       throw new UsageError(`${name} is a secret: give it on standard input, or write none to remove it.`);
-    const secret = (await world.readInput()).trim();
+    const secret = (await io.readInput()).trim();
     if (secret !== "") return secret;
     throw new UsageError(
       `Standard input was empty: give the secret as in relay settings set ${name} < file.`,
@@ -165,11 +165,11 @@ async function readValue(name: string, text: string | undefined, world: World): 
     throw new UsageError(`${name} is ${JSON.stringify(text)}: write on or off.`);
   }
   if (text === "none") return null;
-  return kind === "text" ? text : await readServer(name, text, world);
+  return kind === "text" ? text : await readServer(name, text, io);
 }
 
 /** Reads a mail server. One with a user name needs a password. */
-async function readServer(name: string, text: string, world: World): Promise<Json> {
+async function readServer(name: string, text: string, io: Io): Promise<Json> {
   let server: unknown;
   try {
     server = JSON.parse(text);
@@ -179,7 +179,7 @@ async function readServer(name: string, text: string, world: World): Promise<Jso
   if ("password" in server)
     throw new UsageError("password is a secret: leave it out and give it on standard input.");
   if (server.username === undefined || server.username === null) return server;
-  const password = (await world.readInput()).trim();
+  const password = (await io.readInput()).trim();
   return password === "" ? server : { ...server, password };
 }
 

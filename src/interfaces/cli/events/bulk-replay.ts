@@ -15,7 +15,7 @@ import { listItems, withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input, Option } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { wholeId } from "../terminal/id-suffix.ts";
 import { LIMIT, readTime, SINCE, UNTIL } from "../terminal/listing.ts";
 import { sayList } from "../terminal/terminal.ts";
@@ -34,14 +34,14 @@ const FILTERS: readonly Option[] = [
 ];
 
 /** Reads the filter. It names a person by address or id. Throws UsageError. */
-function readFilter(input: Input, world: World): BulkFilter {
+function readFilter(input: Input, io: Io): BulkFilter {
   const [relay, reason, trigger, person] = [
     input.text("relay"),
     input.text("reason"),
     input.choice("trigger", EVENT_TRIGGERS),
     input.text("person"),
   ];
-  const [sinceMs, untilMs] = [readTime(input, "since", world), readTime(input, "until", world)];
+  const [sinceMs, untilMs] = [readTime(input, "since", io), readTime(input, "until", io)];
   return {
     state: input.choice("state", BULK_STATES) ?? "dead",
     ...(relay === null ? {} : { relay }),
@@ -53,12 +53,12 @@ function readFilter(input: Input, world: World): BulkFilter {
   };
 }
 
-async function plan(input: Input, world: World): Promise<BulkPlan> {
-  const filter = readFilter(input, world);
+async function plan(input: Input, io: Io): Promise<BulkPlan> {
+  const filter = readFilter(input, io);
   return await withApi(
     "read",
     input,
-    world,
+    io,
     async (api) => (await api.request<{ plan: BulkPlan }>("POST", "/bulk-replays/plan", filter)).plan,
   );
 }
@@ -129,20 +129,20 @@ const WAIT_DETAILS =
   "The exit code is 1 if an event failed. A retry can take hours: Ctrl-C ends only the command.";
 
 /** Waits until each replayed event has its result. Returns 1 if one failed. */
-async function waitForResults(begun: BulkReplayView, input: Input, world: World): Promise<number> {
+async function waitForResults(begun: BulkReplayView, input: Input, io: Io): Promise<number> {
   const path = `/bulk-replays/${encodeURIComponent(begun.id)}`;
-  const replay = await withApi("read", input, world, async (api) => {
+  const replay = await withApi("read", input, io, async (api) => {
     let now = begun;
     while (isPending(now)) {
-      if (world.watched) world.redraw(writeReplay(now));
-      await sleep(world.clock, LOOK_EVERY_MS);
+      if (io.watched) io.redraw(writeReplay(now));
+      await sleep(io.clock, LOOK_EVERY_MS);
       now = (await api.request<{ replay: BulkReplayView }>("GET", path)).replay;
     }
     return now;
   });
-  if (world.watched) world.redraw(null);
-  if (input.on("json")) world.say(writeJson({ replay }, 2));
-  world.tell(writeReplay(replay));
+  if (io.watched) io.redraw(null);
+  if (input.on("json")) io.print(writeJson({ replay }, 2));
+  io.inform(writeReplay(replay));
   return (replay.results?.failed ?? 0) > 0 ? 1 : 0;
 }
 
@@ -178,30 +178,30 @@ export const replaysStart: Command = {
     "relay replays start --relay checkout-completed --since 2026-11-01T00:00:00Z",
     "relay replays start --state done --relay checkout-completed --plan",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const perSecond = input.number("per-second", { from: 1, to: MAX_PER_SECOND }) ?? DEFAULT_PER_SECOND;
-    const filter = readFilter(input, world);
+    const filter = readFilter(input, io);
     const move = input.on("move") || filter.state === "done";
     if (input.on("plan") || !input.on("yes")) {
-      const planned = await plan(input, world);
+      const planned = await plan(input, io);
       if (input.on("plan")) {
-        world.say(input.on("json") ? writeJson({ plan: planned }, 2) : writePlan(planned, move));
+        io.print(input.on("json") ? writeJson({ plan: planned }, 2) : writePlan(planned, move));
         return 0;
       }
-      world.tell(writePlan(planned, move));
+      io.inform(writePlan(planned, move));
       if (planned.matched === 0 && !planned.isMore) return 0;
-      if (!(await world.confirm(`Replay ${planned.matched === 1 ? "this event" : "these events"}?`))) {
-        const ask = world.interactive
+      if (!(await io.confirm(`Replay ${planned.matched === 1 ? "this event" : "these events"}?`))) {
+        const ask = io.interactive
           ? ""
           : " There is no terminal to ask at: add --yes to replay without a question.";
-        world.tell(`Nothing was replayed.${ask}`);
+        io.inform(`Nothing was replayed.${ask}`);
         return 1;
       }
     }
     const replay = await withApi(
       "write",
       input,
-      world,
+      io,
       async (api) =>
         (
           await api.request<{ replay: BulkReplayView }>("POST", "/bulk-replays", {
@@ -211,11 +211,11 @@ export const replaysStart: Command = {
           })
         ).replay,
     );
-    if (input.on("wait")) return await waitForResults(replay, input, world);
-    if (input.on("json")) world.say(writeJson({ replay }, 2));
+    if (input.on("wait")) return await waitForResults(replay, input, io);
+    if (input.on("json")) io.print(writeJson({ replay }, 2));
     const { id, state, matched } = replay;
     const next = ` To follow it: relay replays wait ${id}. To stop it: relay replays stop ${id}`;
-    world.tell(matched === 0 ? NONE_MATCHES : `${writeReplay(replay)}${state === "running" ? next : ""}`);
+    io.inform(matched === 0 ? NONE_MATCHES : `${writeReplay(replay)}${state === "running" ? next : ""}`);
     return 0;
   },
 };
@@ -232,10 +232,10 @@ export const replaysList: Command = {
   details: "The list has the bulk replays of the last 90 days, newest first.",
   options: [SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay replays list"],
-  async run(input, world) {
+  async run(input, io) {
     const time = { of: (one: BulkReplayView) => one.createdAt, ordered: true };
-    const replays = await listItems(input, world, "/bulk-replays", {}, time);
-    await sayList(input, world, replays, {
+    const replays = await listItems(input, io, "/bulk-replays", {}, time);
+    await sayList(input, io, replays, {
       columns: [
         { heading: "STARTED", value: (one) => one.createdAt },
         { heading: "STATE", value: (one) => one.state, tone: true },
@@ -264,15 +264,15 @@ export const replaysWait: Command = {
   arguments: [{ name: "replay id", help: "the id (or its ending) as relay replays list shows it" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay replays wait 5b1f00c2"],
-  async run(input, world) {
-    const replay = await withApi("read", input, world, async (api) => {
+  async run(input, io) {
+    const replay = await withApi("read", input, io, async (api) => {
       const id = await wholeId(input.first(), "replays", (most, cursor) =>
         api.page<BulkReplayView>("/bulk-replays", {}, most, cursor),
       );
       return (await api.request<{ replay: BulkReplayView }>("GET", `/bulk-replays/${encodeURIComponent(id)}`))
         .replay;
     });
-    return await waitForResults(replay, input, world);
+    return await waitForResults(replay, input, io);
   },
 };
 
@@ -282,15 +282,15 @@ export const replaysStop: Command = {
   arguments: [{ name: "replay id", help: "the id (or its ending) as relay replays list shows it" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay replays stop 5b1f00c2"],
-  async run(input, world) {
-    const replay = await withApi("write", input, world, async (api) => {
+  async run(input, io) {
+    const replay = await withApi("write", input, io, async (api) => {
       const id = await wholeId(input.first(), "replays", (most, cursor) =>
         api.page<BulkReplayView>("/bulk-replays", {}, most, cursor),
       );
       const path = `/bulk-replays/${encodeURIComponent(id)}/stop`;
       return (await api.request<{ replay: BulkReplayView }>("POST", path)).replay;
     });
-    if (input.on("json")) world.say(writeJson({ replay }, 2));
-    world.tell(writeReplay(replay));
+    if (input.on("json")) io.print(writeJson({ replay }, 2));
+    io.inform(writeReplay(replay));
   },
 };

@@ -20,7 +20,7 @@ import { ANYWHERE } from "../api/target.ts";
 import { openWebPage, WEB } from "../api/web-page.ts";
 import { type Command, CommandFailure, type Input, type Option } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { wholeId } from "../terminal/id-suffix.ts";
 import { LIMIT, readLimit, readTime, SINCE } from "../terminal/listing.ts";
 import { toneOf } from "../terminal/screen.ts";
@@ -42,12 +42,12 @@ const CALL_FILTERS: readonly Option[] = [
 ];
 
 /** Throws UsageError. */
-function readCallFilter(input: Input, world: World): RequestFilter {
+function readCallFilter(input: Input, io: Io): RequestFilter {
   return {
     relay: input.text("relay") ?? undefined,
     outcome: input.choice("outcome", REQUEST_OUTCOMES) ?? undefined,
     code: input.text("code") ?? undefined,
-    sinceMs: readTime(input, "since", world),
+    sinceMs: readTime(input, "since", io),
   };
 }
 
@@ -62,17 +62,17 @@ export const requestsList: Command = {
     "relay requests list --relay checkout-completed",
     "relay requests list --outcome refused --json",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const limit = readLimit(input);
-    const filter = readCallFilter(input, world);
+    const filter = readCallFilter(input, io);
     // The retained requests are few, so the command counts all of them.
-    const counts = world.screen.columns !== null && !input.on("json");
+    const counts = io.screen.columns !== null && !input.on("json");
     const most = counts ? MAX_RECENT_CALLS + MAX_UNKNOWN_NAMES : limit + 1;
-    const calls = await withApi("read", input, world, (api) => listCalls(api, filter, most));
+    const calls = await withApi("read", input, io, (api) => listCalls(api, filter, most));
     const isCut = calls.length > limit;
     const of = isCut && counts ? { total: calls.length, atLeast: false } : null;
     const listed = { items: calls.slice(0, limit), of, isCut, wantsCount: false };
-    await sayList(input, world, listed, { columns: CALL_COLUMNS, none: "No requests match." });
+    await sayList(input, io, listed, { columns: CALL_COLUMNS, none: "No requests match." });
   },
 };
 
@@ -99,12 +99,12 @@ export const requestsShow: Command = {
   arguments: [{ name: "request id", help: "the id (or its ending) as relay requests list shows it" }],
   options: [WEB, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay requests show u1"],
-  async run(input, world) {
+  async run(input, io) {
     const read = (api: Api): Promise<RecentRequestView> => readCall(api, input.first());
-    if (input.on("web")) return await openWebPage(input, world, async (api) => findPage(await read(api)));
-    const call = await withApi("read", input, world, read);
-    if (input.on("json")) return world.say(writeJson({ call }, 2));
-    await saySheet(input, world, writeCall(call));
+    if (input.on("web")) return await openWebPage(input, io, async (api) => findPage(await read(api)));
+    const call = await withApi("read", input, io, read);
+    if (input.on("json")) return io.print(writeJson({ call }, 2));
+    await saySheet(input, io, writeCall(call));
   },
 };
 
@@ -115,13 +115,13 @@ export const requestsTail: Command = {
   details: "The command runs until you stop it.",
   options: [...CALL_FILTERS, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay requests tail --relay checkout-completed"],
-  async run(input, world) {
-    const filter = readCallFilter(input, world);
-    await withApi("read", input, world, (api) => {
+  async run(input, io) {
+    const filter = readCallFilter(input, io);
+    await withApi("read", input, io, (api) => {
       // A data directory is read every half second without a request, so one read can include every stored request.
       const most = api.isLocal ? MAX_RECENT_CALLS : MAX_TAILED;
       const look = () => listCalls(api, filter, most);
-      return follow(api, input, world, { ...TAIL, look });
+      return follow(api, input, io, { ...TAIL, look });
     });
   },
 };

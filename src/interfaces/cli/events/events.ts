@@ -13,7 +13,7 @@ import { ANYWHERE } from "../api/target.ts";
 import { openWebPage, WEB } from "../api/web-page.ts";
 import type { Command, Input, Option } from "../command.ts";
 import { JSON_OUTPUT, withStore } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { wholeEventId } from "../terminal/id-suffix.ts";
 import {
   gather,
@@ -46,7 +46,7 @@ const EVENT_FILTERS: readonly Option[] = [
 ];
 
 /** Throws UsageError. */
-function readEventFilter(input: Input, world: World): EventFilter {
+function readEventFilter(input: Input, io: Io): EventFilter {
   return {
     relay: input.text("relay") ?? undefined,
     state: input.choice("state", EVENT_STATES) ?? undefined,
@@ -55,8 +55,8 @@ function readEventFilter(input: Input, world: World): EventFilter {
     person: input.text("person") ?? undefined,
     q: input.text("text") ?? undefined,
     mapped: input.text("mapped") ?? undefined,
-    sinceMs: readTime(input, "since", world),
-    untilMs: readTime(input, "until", world),
+    sinceMs: readTime(input, "since", io),
+    untilMs: readTime(input, "until", io),
   };
 }
 
@@ -85,20 +85,20 @@ export const eventsList: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay events list --state dead", "relay events list --relay checkout-completed --json"],
-  async run(input, world) {
+  async run(input, io) {
     const limit = readLimit(input);
-    const filter = readEventFilter(input, world);
-    const events = await withApi("read", input, world, async (api) => {
+    const filter = readEventFilter(input, io);
+    const events = await withApi("read", input, io, async (api) => {
       const query = queryOf(filter);
       const read: ReadPage<EventItem> = (most, cursor) => api.page<EventItem>("/events", query, most, cursor);
-      const listed = await gather(input, world, read, { limit, counted: true });
+      const listed = await gather(input, io, read, { limit, counted: true });
       const count = async () => {
         const path = `/events/counts${writeQuery({ ...query, state: undefined })}`;
         return (await api.request<{ counts: EventCounts }>("GET", path)).counts;
       };
       return await addCount(listed, count, filter);
     });
-    await sayList(input, world, events, { columns: EVENT_COLUMNS, none: "No events match." });
+    await sayList(input, io, events, { columns: EVENT_COLUMNS, none: "No events match." });
   },
 };
 
@@ -137,14 +137,14 @@ export const eventsShow: Command = {
   arguments: [{ name: "event id", help: "the id (or its ending) as relay events list shows it" }],
   options: [WEB, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay events show 00001a2f", "relay events show 00001a2f --web"],
-  async run(input, world) {
+  async run(input, io) {
     const read = (api: Api) => readEvent(api, input.first());
     if (input.on("web"))
-      return await openWebPage(input, world, async (api) => ({ path: ["events", (await read(api)).id] }));
-    const event = await withApi("read", input, world, read);
-    if (input.on("json")) return world.say(writeJson({ event }, 2));
-    const aside = world.screen.columns !== null && event.expunged === null;
-    await saySheet(input, world, writeEvent(event, aside), aside ? writePayload(event) : null);
+      return await openWebPage(input, io, async (api) => ({ path: ["events", (await read(api)).id] }));
+    const event = await withApi("read", input, io, read);
+    if (input.on("json")) return io.print(writeJson({ event }, 2));
+    const aside = io.screen.columns !== null && event.expunged === null;
+    await saySheet(input, io, writeEvent(event, aside), aside ? writePayload(event) : null);
   },
 };
 
@@ -165,19 +165,19 @@ export const eventsExpunge: Command = {
   details:
     "The command also deletes what the results quote from the payload. The event never runs again, and a waiting event becomes failed. The audit log records the command. Mails that the event sent and earlier backups do not change.",
   examples: ["relay events expunge 00001a2f"],
-  async run(input, world) {
-    const { id, isLocal } = await withApi("write", input, world, async (api) => {
+  async run(input, io) {
+    const { id, isLocal } = await withApi("write", input, io, async (api) => {
       const path = eventPath(await findEventId(api, input.first()));
       return { id: await postEvent(api, `${path}/expunge`), isLocal: api.isLocal };
     });
-    if (isLocal) await vacuum(input, world);
-    world.tell(`${id} is expunged: its payload is permanently deleted. See relay events show ${id}`);
+    if (isLocal) await vacuum(input, io);
+    io.inform(`${id} is expunged: its payload is permanently deleted. See relay events show ${id}`);
   },
 };
 
 /** Overwrites the database pages that contained the payload. A server does that itself. */
-function vacuum(input: Input, world: World): Promise<void> {
-  return withStore(input, world, async (store) => {
+function vacuum(input: Input, io: Io): Promise<void> {
+  return withStore(input, io, async (store) => {
     while (await store.vacuumStep({ everything: true }));
   });
 }
@@ -188,12 +188,12 @@ export const eventsTail: Command = {
   details: "The command runs until you stop it.",
   options: [...EVENT_FILTERS, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay events tail --state dead"],
-  async run(input, world) {
-    const filter = readEventFilter(input, world);
-    await withApi("read", input, world, (api) => {
+  async run(input, io) {
+    const filter = readEventFilter(input, io);
+    await withApi("read", input, io, (api) => {
       const look = async () =>
         (await api.page<EventItem>("/events", queryOf(filter), MAX_PAGE_SIZE, null)).items;
-      return follow(api, input, world, { ...TAIL, look });
+      return follow(api, input, io, { ...TAIL, look });
     });
   },
 };

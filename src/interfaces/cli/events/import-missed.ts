@@ -16,7 +16,7 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { pointersOf, writeCodeLine } from "../refusal-text.ts";
 import { BASE_URL } from "../service-option.ts";
 import { count } from "../sync/plan-lines.ts";
@@ -59,29 +59,29 @@ export const importEvents: Command = {
     "jq -c '.data[]' export.json | relay import-missed orders",
     "relay import-missed orders export.jsonl --profile shop --yes",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const from = input.choice("from", EXPORTERS);
-    const read = await readInput(input, world);
+    const read = await readInput(input, io);
     const file = new Bun.CryptoHasher("sha256").update(read).digest("hex");
     const { bytes, hasMore } = from === null ? { bytes: read, hasMore: false } : await readExport(read, from);
-    const code = await withApi(!input.on("dry-run") ? "write" : "read", input, world, (api) =>
-      carry(sendBatches(api, input, world), bytes, file, input, world),
+    const code = await withApi(!input.on("dry-run") ? "write" : "read", input, io, (api) =>
+      carry(sendBatches(api, input, io), bytes, file, input, io),
     );
     if (!hasMore) return code;
-    world.tell(
+    io.inform(
       "This is not the whole list: the provider says that another page follows. Read the next page and import it too.",
     );
     return 1;
   },
 };
 
-async function readInput(input: Input, world: World): Promise<Uint8Array> {
+async function readInput(input: Input, io: Io): Promise<Uint8Array> {
   const file = input.positionals[1];
-  if (file === undefined && world.interactive)
+  if (file === undefined && io.interactive)
     throw new UsageError(
       `The command would read the export from standard input, which is the terminal. Name a file: relay import-missed ${input.first()} < export.jsonl.`,
     );
-  const bytes = file === undefined ? await world.readInputBytes() : await readFile(resolve(world.cwd, file));
+  const bytes = file === undefined ? await io.readInputBytes() : await readFile(resolve(io.cwd, file));
   if (bytes.byteLength <= MAX_FILE_MB * 2 ** 20) return bytes;
   throw new CommandFailure(
     "body_too_large",
@@ -100,19 +100,19 @@ interface Asked {
 /** Plans or stores one batch. */
 type Send = (bytes: Uint8Array, asked: Asked) => Promise<ImportView>;
 
-function sendBatches(api: Api, input: Input, world: World): Send {
+function sendBatches(api: Api, input: Input, io: Io): Send {
   return (bytes, { dryRun, file, firstLine, version, followers }) => {
     const query = new URLSearchParams({ dryRun: String(dryRun), file, line: String(firstLine) });
     if (version !== null) query.set("version", String(version));
     if (followers !== null) query.set("followers", followers);
     const path = `/relays/${encodeURIComponent(input.first())}/import-missed?${query}`;
     const send = () => api.request<ImportView>("POST", path, bytes);
-    return api.isLocal ? retryWhileBusy(send, world) : send();
+    return api.isLocal ? retryWhileBusy(send, io) : send();
   };
 }
 
 /** Waits while a server runs the imported events, because it may hold the database for longer than a write waits. */
-async function retryWhileBusy<Result>(work: () => Promise<Result>, { clock }: World): Promise<Result> {
+async function retryWhileBusy<Result>(work: () => Promise<Result>, { clock }: Io): Promise<Result> {
   for (let left = MAX_TRIES; ; left--) {
     try {
       return await work();
@@ -124,54 +124,46 @@ async function retryWhileBusy<Result>(work: () => Promise<Result>, { clock }: Wo
 }
 
 /** Shows the plan, asks, and carries it out. `file` is the SHA-256 of the file, in hex. Returns the exit code. */
-async function carry(
-  send: Send,
-  bytes: Uint8Array,
-  file: string,
-  input: Input,
-  world: World,
-): Promise<number> {
-  const plan = await passOver(send, bytes, { dryRun: true, file, version: null, followers: null }, world);
+async function carry(send: Send, bytes: Uint8Array, file: string, input: Input, io: Io): Promise<number> {
+  const plan = await passOver(send, bytes, { dryRun: true, file, version: null, followers: null }, io);
   if (plan.counts.new + plan.counts.known === 0 && !input.given("from")) {
     const why = await explainDocument(bytes, input.first(), input.positionals[1] ?? "export.json");
     if (why !== null) throw new CommandFailure("invalid_json", why);
   }
   const dry = input.on("dry-run");
   const what = `${plain(input.first())}: ${count(plan.lines, "line")} of ${plain(input.positionals[1] ?? "standard input")} (sha256 ${file.slice(0, 12)}…)`;
-  if (!input.on("json")) for (const words of [what, ...plan.words()]) world.say(words);
+  if (!input.on("json")) for (const words of [what, ...plan.words()]) io.print(words);
   if (dry || plan.counts.new === 0) {
-    if (input.on("json")) world.say(writeJson(plan.view(input.first(), file, false), 2));
-    world.tell(dry ? "This is only the plan: nothing was imported." : "Nothing to import.");
-    return end(plan, input, world);
+    if (input.on("json")) io.print(writeJson(plan.view(input.first(), file, false), 2));
+    io.inform(dry ? "This is only the plan: nothing was imported." : "Nothing to import.");
+    return end(plan, input, io);
   }
-  await requireYes(plan, input, world);
+  await requireYes(plan, input, io);
   const { version, followers } = plan;
-  const done = await passOver(send, bytes, { dryRun: false, file, version, followers }, world);
-  if (input.on("json")) world.say(writeJson(done.view(input.first(), file, true), 2));
+  const done = await passOver(send, bytes, { dryRun: false, file, version, followers }, io);
+  if (input.on("json")) io.print(writeJson(done.view(input.first(), file, true), 2));
   const { new: made, known } = done.counts;
   const events = done.events === made ? "" : ` (${count(done.events, "event")})`;
-  world.tell(
+  io.inform(
     `${made} new${events}, ${known} already known, ${done.counts.ignored} ignored, ${done.counts.refused} refused.`,
   );
   const filter = done.relays.size === 0 ? ` --relay ${plain(input.first())}` : "";
-  if (made > 0) world.tell(`To see the events run: relay events list${filter}.`);
-  return end(done, input, world);
+  if (made > 0) io.inform(`To see the events run: relay events list${filter}.`);
+  return end(done, input, io);
 }
 
-function end({ counts, refusedLines, refusedCode }: Tally, input: Input, world: World): number {
+function end({ counts, refusedLines, refusedCode }: Tally, input: Input, io: Io): number {
   if (refusedLines === 0) return 0;
   const code = toRefusalCode(refusedCode);
   const by = refusedLines === counts.refused ? "" : " by a relay";
-  world.tell(`${count(refusedLines, "line")} ${refusedLines === 1 ? "was" : "were"} refused${by}.`);
-  world.tell(writeCodeLine(code, pointersOf(input), world));
+  io.inform(`${count(refusedLines, "line")} ${refusedLines === 1 ? "was" : "were"} refused${by}.`);
+  io.inform(writeCodeLine(code, pointersOf(input), io));
   return 1;
 }
 
-async function requireYes({ events }: Tally, input: Input, world: World): Promise<void> {
+async function requireYes({ events }: Tally, input: Input, io: Io): Promise<void> {
   if (input.on("yes")) return;
-  const answer = await world.confirmAside(
-    `Import ${count(events, "event")}? Each runs as if it arrived now.`,
-  );
+  const answer = await io.confirmAside(`Import ${count(events, "event")}? Each runs as if it arrived now.`);
   if (answer === true) return;
   throw new CommandFailure(
     "not_confirmed",
@@ -186,10 +178,10 @@ async function passOver(
   send: Send,
   bytes: Uint8Array,
   asked: Omit<Asked, "firstLine">,
-  world: World,
+  io: Io,
 ): Promise<Tally> {
   const tally = new Tally();
-  let toldMs = world.clock.monotonicMs();
+  let toldMs = io.clock.monotonicMs();
   try {
     for (const batch of batchesOf(bytes)) {
       if (batch.bytes === null) tally.addTooLong(batch.firstLine);
@@ -199,16 +191,14 @@ async function passOver(
         for (const line of view.lines) tally.add(line, asked.dryRun);
       }
       tally.lines = batch.firstLine + batch.lines - 1;
-      if (!world.watched || world.clock.monotonicMs() - toldMs < TELL_EVERY_MS) continue;
-      toldMs = world.clock.monotonicMs();
-      world.redraw(
-        `${asked.dryRun ? "Read" : "Imported"} up to line ${tally.lines}: ${tally.counts.new} new`,
-      );
+      if (!io.watched || io.clock.monotonicMs() - toldMs < TELL_EVERY_MS) continue;
+      toldMs = io.clock.monotonicMs();
+      io.redraw(`${asked.dryRun ? "Read" : "Imported"} up to line ${tally.lines}: ${tally.counts.new} new`);
     }
     return tally;
   } catch (error) {
     if (!asked.dryRun)
-      world.tell(
+      io.inform(
         `The import stopped. ${count(tally.events, "event")} up to line ${tally.lines} ${tally.events === 1 ? "was" : "were"} imported, and later lines may be too. Import the same file again: Relay skips the events that it already has.`,
       );
     throw error;

@@ -8,7 +8,7 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { eventPath, findEventId, postEvent } from "./events.ts";
 
 export const eventsReplay: Command = {
@@ -30,30 +30,30 @@ export const eventsReplay: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay events replay evt_… --plan", "relay events replay evt_… --run 2"],
-  async run(input, world) {
-    if (input.on("plan")) return await printPlan(input, world);
+  async run(input, io) {
+    if (input.on("plan")) return await printPlan(input, io);
     const run = readIndexes(input);
-    const id = await withApi("write", input, world, async (api) => {
+    const id = await withApi("write", input, io, async (api) => {
       const id = await findEventId(api, input.first());
       return await postEvent(api, `${eventPath(id)}/replay`, { run });
     });
-    if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));
-    world.tell(
+    if (input.on("json")) io.print(writeJson({ event: { id, state: "queued" } }, 2));
+    io.inform(
       `${id} is queued again. Calls are sent again; other work only if it was not done. See relay events show ${id}`,
     );
   },
 };
 
-async function printPlan(input: Input, world: World): Promise<void> {
-  const plan = await withApi("read", input, world, async (api) => {
+async function printPlan(input: Input, io: Io): Promise<void> {
+  const plan = await withApi("read", input, io, async (api) => {
     const path = eventPath(await findEventId(api, input.first()));
     return (await api.request<{ plan: ReplayPlan }>("GET", `${path}/replay`)).plan;
   });
-  if (input.on("json")) world.say(writeJson({ plan }, 2));
-  else if (plan.relay === null || plan.stop !== null) world.tell(plain(plan.stop ?? ""));
+  if (input.on("json")) io.print(writeJson({ plan }, 2));
+  else if (plan.relay === null || plan.stop !== null) io.inform(plain(plan.stop ?? ""));
   else {
     const { name, version } = plan.relay;
-    world.say([`${plain(name)}, version ${version}`, ...plan.actions.map(writePlanned)].join("\n"));
+    io.print([`${plain(name)}, version ${version}`, ...plan.actions.map(writePlanned)].join("\n"));
   }
 }
 

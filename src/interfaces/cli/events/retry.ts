@@ -18,13 +18,13 @@ export const eventsRetry: Command = {
   arguments: [{ name: "event id", help: "the id (or its ending) as relay events list shows it" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay events retry evt_…"],
-  async run(input, world) {
-    const id = await withApi("write", input, world, async (api) => {
+  async run(input, io) {
+    const id = await withApi("write", input, io, async (api) => {
       const id = await findEventId(api, input.first());
       return await postEvent(api, `${eventPath(id)}/retry`);
     });
-    if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));
-    world.tell(`${id} runs now. See relay events show ${id}`);
+    if (input.on("json")) io.print(writeJson({ event: { id, state: "queued" } }, 2));
+    io.inform(`${id} runs now. See relay events show ${id}`);
   },
 };
 
@@ -35,20 +35,20 @@ export const relaysRetry: Command = {
   arguments: [{ name: "name", help: "the name of the relay" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay relays retry checkout-completed"],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
-    const { tried, stopped } = await withApi("write", input, world, async (api) => {
+    const { tried, stopped } = await withApi("write", input, io, async (api) => {
       const path = `/relays/${encodeURIComponent(name)}/retry`;
       const { tried, stopped } = await api.request<TriedEvents>("POST", path);
       // A server of an earlier version does not send `stopped`.
       return { tried, stopped: stopped ?? null };
     });
-    if (input.on("json")) world.say(writeJson({ tried, stopped }, 2));
-    world.tell(
+    if (input.on("json")) io.print(writeJson({ tried, stopped }, 2));
+    io.inform(
       tried === 0
         ? `No event of ${name} waits for a retry.`
         : `${count(tried, "event")} of ${name} ${tried === 1 ? "runs" : "run"} now. See relay events list --relay ${name}`,
     );
-    if (stopped !== null) world.tell(`The events after them still wait: ${stopped}`);
+    if (stopped !== null) io.inform(`The events after them still wait: ${stopped}`);
   },
 };

@@ -7,7 +7,7 @@ import { findHandshake, type NamedHandshake } from "../../../rules/verify/handsh
 import { bindScheme } from "../../../rules/verify/registry.ts";
 import { CommandFailure, type Input } from "../command.ts";
 import { openSealerHere, withEnvironment } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { hasDatabase } from "./send-local.ts";
 
 /** The receiver to send to, with the secret that signs. */
@@ -27,7 +27,7 @@ export async function makeHandshakeCall(
   name: string,
   { trigger: { verify }, url, secret }: SendTarget,
   input: Input,
-  world: World,
+  io: Io,
 ): Promise<{ url: string; init: RequestInit }> {
   const handshake = findHandshake(verify);
   const scheme = bindScheme(verify);
@@ -36,11 +36,11 @@ export async function makeHandshakeCall(
       "invalid_input",
       `The definition of ${name} has no handshake: add verify.handshake, such as "handshake": "slack".`,
     );
-  const token = await findVerifyToken(name, handshake, input, world);
+  const token = await findVerifyToken(name, handshake, input, io);
   const { method, search, body } = handshake.sample(randomBytes(16).toString("hex"), token);
   if (body === null) return { url: `${url}${search}`, init: { method } };
   const bytes = Buffer.from(writeJson(body));
-  const draft = { body: bytes, contentType: "application/json", receiverUrl: url, nowMs: world.clock.now() };
+  const draft = { body: bytes, contentType: "application/json", receiverUrl: url, nowMs: io.clock.now() };
   const signed = scheme.sign(secret, draft);
   return { url, init: { method, headers: signed.headers, body: signed.body as BodyInit } };
 }
@@ -50,16 +50,16 @@ async function findVerifyToken(
   name: string,
   { byToken }: NamedHandshake,
   input: Input,
-  world: World,
+  io: Io,
 ): Promise<string> {
   if (byToken !== true) return "";
-  if (!hasDatabase(input, world))
+  if (!hasDatabase(input, io))
     throw new CommandFailure(
       "invalid_input",
       "The server's own key creates the relay's verify token: run this command on the machine with its data directory.",
     );
-  return await withEnvironment(input, world, async (store, { id }) => {
+  return await withEnvironment(input, io, async (store, { id }) => {
     const row = await store.read((tx) => requireRelay(tx, id, name));
-    return (await openSealerHere(store, input, world)).verifyToken(row.id);
+    return (await openSealerHere(store, input, io)).verifyToken(row.id);
   });
 }

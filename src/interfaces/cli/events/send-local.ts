@@ -24,7 +24,7 @@ import type { DataChangeTrigger } from "../../../rules/trigger/data-change.ts";
 import type { Store } from "../../../store/port.ts";
 import { CommandFailure, type Input } from "../command.ts";
 import { openSealerHere, readRunningUrl, withEnvironment, withStore } from "../data-directory.ts";
-import { programWord, type World } from "../io.ts";
+import { type Io, programWord } from "../io.ts";
 import { readBaseUrl, readDataDir } from "../service-option.ts";
 import { wholeEventId } from "../terminal/id-suffix.ts";
 import { pagesOf } from "../terminal/listing.ts";
@@ -50,9 +50,9 @@ export async function explainHere(
   draft: Draft | null,
   given: Given,
   input: Input,
-  world: World,
+  io: Io,
 ): Promise<number> {
-  const explanation = await withRelays(input, world, async (house, environment) => {
+  const explanation = await withRelays(input, io, async (house, environment) => {
     const relay = (await house.relays.current()).relays.find(
       (one) => one.environmentId === environment.id && one.name === name,
     );
@@ -77,7 +77,7 @@ export async function explainHere(
     };
     return await simulateDraft(house, context, draft, asked);
   });
-  world.say(input.on("json") ? writeJson(explanation, 2) : writeExplanation(explanation));
+  io.print(input.on("json") ? writeJson(explanation, 2) : writeExplanation(explanation));
   return explanation.would === "refuse" || explanation.would === "fail" ? 1 : 0;
 }
 
@@ -139,9 +139,9 @@ export async function sendHere(
   name: string,
   given: Given,
   input: Input,
-  world: World,
+  io: Io,
 ): Promise<{ eventId: string; environmentId: number }> {
-  return await withRelays(input, world, async ({ store, relays }, environment) => {
+  return await withRelays(input, io, async ({ store, relays }, environment) => {
     const relay = (await relays.current()).relays.find(
       (one) => one.environmentId === environment.id && one.name === name,
     );
@@ -154,20 +154,20 @@ export async function sendHere(
     if (!relay.local) {
       throw new CommandFailure(
         "invalid_input",
-        `The relay ${name} has the trigger ${trigger.kind}, which can be sent in local development only. To see what the relay would do here: ${programWord(world)} send ${name} --explain.`,
+        `The relay ${name} has the trigger ${trigger.kind}, which can be sent in local development only. To see what the relay would do here: ${programWord(io)} send ${name} --explain.`,
       );
     }
     const environmentId = environment.id;
     const eventId =
       trigger.kind === "data_change"
-        ? await sendRecord(store, relay, trigger, given, input, world)
-        : await sendTick(store, relay, world);
+        ? await sendRecord(store, relay, trigger, given, input, io)
+        : await sendTick(store, relay, io);
     return { eventId, environmentId };
   });
 }
 
-async function sendTick(store: Store, relay: LiveRelay, world: World): Promise<string> {
-  const nowMs = world.clock.now();
+async function sendTick(store: Store, relay: LiveRelay, io: Io): Promise<string> {
+  const nowMs = io.clock.now();
   const change = { environmentId: relay.environmentId, by: formatActor(COMMAND_LINE), nowMs };
   return await store.write("app", (tx) => writeTestTick(tx, relay, change));
 }
@@ -178,25 +178,25 @@ async function sendRecord(
   trigger: DataChangeTrigger,
   given: Given,
   input: Input,
-  world: World,
+  io: Io,
 ): Promise<string> {
-  const nowMs = world.clock.now();
+  const nowMs = io.clock.now();
   const person = input.text("person");
   const data = given?.body === undefined ? null : readRecord(given.body);
   const { recordId, change } = await store.write("app", (tx) =>
     writeTestRecord(tx, relay, trigger, { person, data, by: BY, nowMs }),
   );
-  world.tell(
+  io.inform(
     change === "deleted"
       ? `Wrote a record in ${trigger.collection} and deleted it.`
       : `Wrote the record ${recordId} in ${trigger.collection}, by ${BY}. It stays there until you delete it.`,
   );
-  return await awaitEvent(store, relay, recordId, world);
+  return await awaitEvent(store, relay, recordId, io);
 }
 
 /** Waits for the relay's event about the record, and returns its id. */
-async function awaitEvent(store: Store, relay: LiveRelay, recordId: string, world: World): Promise<string> {
-  const begun = world.clock.monotonicMs();
+async function awaitEvent(store: Store, relay: LiveRelay, recordId: string, io: Io): Promise<string> {
+  const begun = io.clock.monotonicMs();
   const { environmentId, name } = relay;
   const page = { limit: 10, after: null };
   for (;;) {
@@ -209,13 +209,13 @@ async function awaitEvent(store: Store, relay: LiveRelay, recordId: string, worl
       return null;
     });
     if (found !== null) return found;
-    if (world.clock.monotonicMs() - begun > GIVE_UP_MS) {
+    if (io.clock.monotonicMs() - begun > GIVE_UP_MS) {
       throw new CommandFailure(
         "service_not_running",
         `The record was written, but it created no event of ${name}. Check that the service runs (relay dev), and that the record matches the trigger's where.`,
       );
     }
-    await sleep(world.clock, LOOK_EVERY_MS);
+    await sleep(io.clock, LOOK_EVERY_MS);
   }
 }
 
@@ -236,18 +236,18 @@ function readRecord(text: string): JsonObject {
 
 async function withRelays<Result>(
   input: Input,
-  world: World,
+  io: Io,
   work: (
     house: Parameters<typeof simulateRelay>[0] & { baseUrl: string },
     environment: Environment,
   ) => Promise<Result>,
 ): Promise<Result> {
-  return await withEnvironment(input, world, async (store, environment) => {
-    const { clock } = world;
-    const dataDir = readDataDir(input, world);
-    const sealer = await openSealerHere(store, input, world);
+  return await withEnvironment(input, io, async (store, environment) => {
+    const { clock } = io;
+    const dataDir = readDataDir(input, io);
+    const sealer = await openSealerHere(store, input, io);
     const url = readBaseUrl(input) ?? readRunningUrl(dataDir) ?? "http://127.0.0.1";
-    const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
+    const log = createLog({ clock, format: "text", sink: (line) => io.inform(line) });
     const relays = new LiveRelays({ store, sealer, baseUrl: () => url });
     const house = { store, sealer, clock, log, limits: DEFAULT_LIMITS, relays, baseUrl: url };
     return await work(house, environment);
@@ -255,33 +255,26 @@ async function withRelays<Result>(
 }
 
 /** Waits for an event and returns the exit code: 1 if it failed, 0 if it is done or still waits. */
-export async function waitForEvent(
-  id: string,
-  environmentId: number,
-  input: Input,
-  world: World,
-): Promise<number> {
-  const begun = world.clock.monotonicMs();
-  return await withStore(input, world, async (store) => {
+export async function waitForEvent(id: string, environmentId: number, input: Input, io: Io): Promise<number> {
+  const begun = io.clock.monotonicMs();
+  return await withStore(input, io, async (store) => {
     for (;;) {
       const event = await store.read((tx) => findEventView(tx, environmentId, id));
       const settled = event !== null && (FINAL_STATES.has(event.state) || event.nextAttemptAt !== null);
       if (event !== null && settled) {
-        world.tell(`${writeOutcome(event)}. More: ${programWord(world)} events show ${id}`);
+        io.inform(`${writeOutcome(event)}. More: ${programWord(io)} events show ${id}`);
         return event.state === "done" ? 0 : 1;
       }
-      if (world.clock.monotonicMs() - begun > GIVE_UP_MS) {
-        world.tell(
-          `The event is stored and has not ended yet. More: ${programWord(world)} events show ${id}`,
-        );
+      if (io.clock.monotonicMs() - begun > GIVE_UP_MS) {
+        io.inform(`The event is stored and has not ended yet. More: ${programWord(io)} events show ${id}`);
         return 0;
       }
-      await sleep(world.clock, LOOK_EVERY_MS);
+      await sleep(io.clock, LOOK_EVERY_MS);
     }
   });
 }
 
 /** Reports whether the data directory has a SQLite database. */
-export function hasDatabase(input: Input, world: World): boolean {
-  return existsSync(join(readDataDir(input, world), "relay.db"));
+export function hasDatabase(input: Input, io: Io): boolean {
+  return existsSync(join(readDataDir(input, io), "relay.db"));
 }

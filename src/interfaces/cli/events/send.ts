@@ -28,7 +28,7 @@ import {
   readRunningUrl,
   withEnvironment,
 } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { docsOf, pointersOf, writeCodeLine } from "../refusal-text.ts";
 import { BASE_URL, DATA, readBaseUrl, readDataDir, readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { makeHandshakeCall, type SendTarget } from "./send-handshake.ts";
@@ -89,11 +89,11 @@ export const send: Command = {
     "relay send chat-events --handshake",
     "RELAY_SECRET=… relay send checkout --url https://relay.example.com/hooks/shop/checkout",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
     if (input.on("explain")) {
-      const draft = await readDraft(name, input, world);
-      return await explainHere(name, draft, await readGiven(input, world), input, world);
+      const draft = await readDraft(name, input, io);
+      return await explainHere(name, draft, await readGiven(input, io), input, io);
     }
     for (const option of ["event", "file"]) {
       if (input.text(option) !== null)
@@ -102,31 +102,31 @@ export const send: Command = {
           `--${option} works only with --explain: add --explain, or leave --${option} out.`,
         );
     }
-    const trigger = (await findStored(name, input, world))?.trigger ?? null;
+    const trigger = (await findStored(name, input, io))?.trigger ?? null;
     if (trigger !== null && trigger.kind !== "receiver") {
-      const { eventId, environmentId } = await sendHere(name, await readGiven(input, world), input, world);
-      return await waitForEvent(eventId, environmentId, input, world);
+      const { eventId, environmentId } = await sendHere(name, await readGiven(input, io), input, io);
+      return await waitForEvent(eventId, environmentId, input, io);
     }
-    if (input.on("handshake")) return await askHere(name, input, world);
-    const target = await findSendTarget(name, input, world);
-    const event = await readEvent(target, input, world);
-    const response = await post(target, event, world);
+    if (input.on("handshake")) return await askHere(name, input, io);
+    const target = await findSendTarget(name, input, io);
+    const event = await readEvent(target, input, io);
+    const response = await post(target, event, io);
     const text = await response.text();
     const body = readBody(text);
-    const refusal = response.ok ? null : readRefusal(body, input, world);
-    world.say(input.on("json") ? writeJson({ ...refusal, status: response.status, body }, 2) : text);
-    if (!input.on("json")) world.tell(`${response.status} from ${target.url}`);
-    return await explain(response, body, name, target, input, world);
+    const refusal = response.ok ? null : readRefusal(body, input, io);
+    io.print(input.on("json") ? writeJson({ ...refusal, status: response.status, body }, 2) : text);
+    if (!input.on("json")) io.inform(`${response.status} from ${target.url}`);
+    return await explain(response, body, name, target, input, io);
   },
 };
 
 /** Finds the receiver URL and the secret. Fails if one of them cannot be found. */
-async function findSendTarget(name: string, input: Input, world: World): Promise<SendTarget> {
-  const stored = await findStored(name, input, world);
-  const trigger = stored?.trigger ?? (await readFileTrigger(name, input, world));
+async function findSendTarget(name: string, input: Input, io: Io): Promise<SendTarget> {
+  const stored = await findStored(name, input, io);
+  const trigger = stored?.trigger ?? (await readFileTrigger(name, input, io));
   const source = sourceNameOf({ trigger });
   if (source !== null && source !== name && trigger.kind === "receiver") {
-    const target = await findSendTarget(source, input, world);
+    const target = await findSendTarget(source, input, io);
     return { ...target, source, trigger: { ...trigger, verify: target.trigger.verify } };
   }
   if (trigger.kind !== "receiver") {
@@ -137,27 +137,23 @@ async function findSendTarget(name: string, input: Input, world: World): Promise
   }
   return {
     trigger,
-    url: chooseUrl(name, stored?.appId ?? input.text("app"), input, world),
-    secret: await readSecret(name, stored, input, world),
+    url: chooseUrl(name, stored?.appId ?? input.text("app"), input, io),
+    secret: await readSecret(name, stored, input, io),
     environmentId: stored?.environmentId ?? null,
   };
 }
 
 /** Finds the relay in the data directory, which has the definition that the service verifies against. */
-async function findStored(name: string, input: Input, world: World) {
-  if (!hasDatabase(input, world)) return null;
-  return await withEnvironment(
-    input,
-    world,
-    async (store, { id: environmentId, appId, name: environment }) => {
-      const row = await store.read((tx) => findRelay(tx, environmentId, name));
-      return row === null ? null : { trigger: row.definition.trigger, appId, environmentId, environment };
-    },
-  );
+async function findStored(name: string, input: Input, io: Io) {
+  if (!hasDatabase(input, io)) return null;
+  return await withEnvironment(input, io, async (store, { id: environmentId, appId, name: environment }) => {
+    const row = await store.read((tx) => findRelay(tx, environmentId, name));
+    return row === null ? null : { trigger: row.definition.trigger, appId, environmentId, environment };
+  });
 }
 
-async function readFileTrigger(name: string, input: Input, world: World): Promise<Trigger> {
-  const path = definitionPath(readServiceDir(input, world), name);
+async function readFileTrigger(name: string, input: Input, io: Io): Promise<Trigger> {
+  const path = definitionPath(readServiceDir(input, io), name);
   if (!existsSync(path)) {
     throw new CommandFailure(
       "not_found",
@@ -169,10 +165,10 @@ async function readFileTrigger(name: string, input: Input, world: World): Promis
   throw new CommandFailure("invalid_definition", `${path} is not valid: relay validate shows the problems.`);
 }
 
-function chooseUrl(name: string, appId: string | null, input: Input, world: World): string {
+function chooseUrl(name: string, appId: string | null, input: Input, io: Io): string {
   const given = input.text("url");
   if (given !== null) return given;
-  const baseUrl = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world));
+  const baseUrl = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, io));
   if (baseUrl === null) {
     throw new CommandFailure(
       "service_not_running",
@@ -191,14 +187,14 @@ async function readSecret(
   name: string,
   stored: { appId: string; environment: string } | null,
   input: Input,
-  world: World,
+  io: Io,
 ): Promise<string> {
-  if (input.on("secret-stdin")) return (await world.readInput()).trim();
-  const given = world.env.RELAY_SECRET;
+  if (input.on("secret-stdin")) return (await io.readInput()).trim();
+  const given = io.env.RELAY_SECRET;
   if (given !== undefined && given !== "") return given;
-  const serviceDir = readServiceDir(input, world);
+  const serviceDir = readServiceDir(input, io);
   const isServer = stored !== null && stored.environment !== "local";
-  const dataDir = readDataDir(input, world);
+  const dataDir = readDataDir(input, io);
   const places = [readRunningUrl(dataDir), readNearUrl(dataDir)].flatMap((url) =>
     url === null ? [] : `${url}/${stored?.appId}/${stored?.environment}`,
   );
@@ -213,10 +209,10 @@ async function readSecret(
 }
 
 /** Reads the definition of --file, and the secret that is given with it. Returns null without the option. */
-async function readDraft(name: string, input: Input, world: World): Promise<Draft | null> {
+async function readDraft(name: string, input: Input, io: Io): Promise<Draft | null> {
   const given = input.text("file");
   if (given === null) return null;
-  const path = resolve(world.cwd, given);
+  const path = resolve(io.cwd, given);
   const file = await readJsonFile(path);
   if (!file.ok)
     throw new CommandFailure(
@@ -229,19 +225,19 @@ async function readDraft(name: string, input: Input, world: World): Promise<Draf
       "invalid_input",
       `${given} has the relay ${plain(named)}, not ${name}: write relay send ${plain(named)} --explain --file ${given}.`,
     );
-  const secret = input.on("secret-stdin") ? (await world.readInput()).trim() : (world.env.RELAY_SECRET ?? "");
+  const secret = input.on("secret-stdin") ? (await io.readInput()).trim() : (io.env.RELAY_SECRET ?? "");
   return { definition: file.value, secret: secret === "" ? null : secret };
 }
 
 /** Reads the content of --data. Returns null without the option. */
-async function readGiven(input: Input, world: World): Promise<{ body: string; contentType: string } | null> {
+async function readGiven(input: Input, io: Io): Promise<{ body: string; contentType: string } | null> {
   const data = input.text("data");
   if (data === null) return null;
-  const { body, contentType } = await readData(data, world);
+  const { body, contentType } = await readData(data, io);
   return { body: Buffer.from(body).toString("utf8"), contentType };
 }
 
-async function readEvent(target: SendTarget, input: Input, world: World): Promise<SampleEvent> {
+async function readEvent(target: SendTarget, input: Input, io: Io): Promise<SampleEvent> {
   const data = input.text("data");
   if (data === null) return await makeSampleEvent(target.trigger, input.text("person"));
   if (data === "-" && input.on("secret-stdin")) {
@@ -250,12 +246,12 @@ async function readEvent(target: SendTarget, input: Input, world: World): Promis
       "--data - and --secret-stdin both read standard input: set RELAY_SECRET instead of --secret-stdin.",
     );
   }
-  return await readData(data, world);
+  return await readData(data, io);
 }
 
-async function readData(data: string, world: World): Promise<SampleEvent> {
-  const file = resolve(world.cwd, data);
-  const body = data === "-" ? Buffer.from(await world.readInput()) : await readDataFile(file);
+async function readData(data: string, io: Io): Promise<SampleEvent> {
+  const file = resolve(io.cwd, data);
+  const body = data === "-" ? Buffer.from(await io.readInput()) : await readDataFile(file);
   const isJson = /^\s*[[{]/.test(body.toString("utf8", 0, 100));
   return { body, contentType: isJson ? "application/json" : "application/x-www-form-urlencoded" };
 }
@@ -270,24 +266,24 @@ async function readDataFile(file: string): Promise<Buffer> {
 }
 
 /** Sends the relay's handshake. Returns the exit code. */
-async function askHere(name: string, input: Input, world: World): Promise<number> {
-  const target = await findSendTarget(name, input, world);
-  const { url, init } = await makeHandshakeCall(name, target, input, world);
+async function askHere(name: string, input: Input, io: Io): Promise<number> {
+  const target = await findSendTarget(name, input, io);
+  const { url, init } = await makeHandshakeCall(name, target, input, io);
   const response = await call(url, init);
   const text = await response.text();
-  world.say(input.on("json") ? writeJson({ status: response.status, body: readBody(text) }, 2) : text);
-  world.tell(`${response.status} from ${target.url}`);
+  io.print(input.on("json") ? writeJson({ status: response.status, body: readBody(text) }, 2) : text);
+  io.inform(`${response.status} from ${target.url}`);
   if (response.ok) {
-    world.tell("The handshake was answered. relay requests list shows it.");
+    io.inform("The handshake was answered. relay requests list shows it.");
     return 0;
   }
-  const { code } = readRefusal(readBody(text), input, world);
-  world.tell(NEXT[code] ?? "The handshake was not answered. relay requests list shows the cause.");
-  world.tell(writeCodeLine(code, pointersOf(input), world));
+  const { code } = readRefusal(readBody(text), input, io);
+  io.inform(NEXT[code] ?? "The handshake was not answered. relay requests list shows the cause.");
+  io.inform(writeCodeLine(code, pointersOf(input), io));
   return 1;
 }
 
-async function post(target: SendTarget, event: SampleEvent, world: World): Promise<Response> {
+async function post(target: SendTarget, event: SampleEvent, io: Io): Promise<Response> {
   const { trigger, url, secret } = target;
   const scheme = bindScheme(trigger.verify);
   if (scheme === null)
@@ -295,7 +291,7 @@ async function post(target: SendTarget, event: SampleEvent, world: World): Promi
       "invalid_input",
       `The scheme ${trigger.verify.scheme} is unknown: save the relay again.`,
     );
-  const draft = { ...event, receiverUrl: url, nowMs: world.clock.now() };
+  const draft = { ...event, receiverUrl: url, nowMs: io.clock.now() };
   const signed = scheme.sign(secret, draft);
   return await call(`${url}${signed.search}`, {
     method: "POST",
@@ -316,13 +312,13 @@ async function call(url: string, init: RequestInit): Promise<Response> {
 }
 
 /** Reads a receiver's refusal, and where its code is explained. */
-function readRefusal(body: Json, input: Input, world: World) {
+function readRefusal(body: Json, input: Input, io: Io) {
   const { code: given, message } = isJsonObject(body) ? body : {};
   const code = toRefusalCode(given);
   return {
     code,
     message: String(message ?? ""),
-    docs: docsOf(code, pointersOf(input), world),
+    docs: docsOf(code, pointersOf(input), io),
   };
 }
 
@@ -333,23 +329,23 @@ async function explain(
   name: string,
   target: SendTarget,
   input: Input,
-  world: World,
+  io: Io,
 ): Promise<number> {
   const answer = isJsonObject(body) ? body : {};
   if (!response.ok) {
     const code = toRefusalCode(answer.code);
-    world.tell(NEXT[code] ?? "The event was rejected. The response above says why.");
-    world.tell(writeCodeLine(code, pointersOf(input), world));
+    io.inform(NEXT[code] ?? "The event was rejected. The response above says why.");
+    io.inform(writeCodeLine(code, pointersOf(input), io));
     return 1;
   }
   if (answer.ignored === "when") {
-    world.tell(
+    io.inform(
       "The relay's `when` does not match this body, so no event was stored. To see which condition differs: relay requests list --outcome ignored.",
     );
     return 0;
   }
   if (answer.duplicate === true) {
-    world.tell(
+    io.inform(
       Object.hasOwn(target.trigger.map, "event_id")
         ? "An event with this id was received before, so nothing runs. Send another event_id."
         : "The same body was received before on this day (UTC), so nothing runs. Send another body, or add event_id to the relay's map.",
@@ -359,16 +355,16 @@ async function explain(
   const id = findEventId(answer, name);
   const source = target.source ?? name;
   if (source !== name && !hasEvent(answer, name)) {
-    world.tell(
+    io.inform(
       `${source} received the request, but ${name} created no event: the relay is not saved, or its \`when\` does not match. See relay relays show ${name}.`,
     );
     return 0;
   }
-  if (target.environmentId === null || !hasDatabase(input, world)) {
-    world.tell(`The event is stored as ${id}. The dashboard shows what it did.`);
+  if (target.environmentId === null || !hasDatabase(input, io)) {
+    io.inform(`The event is stored as ${id}. The dashboard shows what it did.`);
     return 0;
   }
-  return await waitForEvent(id, target.environmentId, input, world);
+  return await waitForEvent(id, target.environmentId, input, io);
 }
 
 /** Returns the id of the relay's event. If other relays follow the receiver, the response lists the events of all. */

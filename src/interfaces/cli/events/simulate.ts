@@ -12,7 +12,7 @@ import type { Remote } from "../api/remote.ts";
 import { ANYWHERE, formatRemote } from "../api/target.ts";
 import { type Command, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import { programWord, type World } from "../io.ts";
+import { type Io, programWord } from "../io.ts";
 import { paint, toneOf } from "../terminal/screen.ts";
 
 const LOOK_EVERY_MS = 200;
@@ -50,31 +50,31 @@ export const simulate: Command = {
     "relay simulate stripe subscription-life --speed 60x",
     "relay simulate stripe refund --person ada@example.com",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const [kit = "", life = ""] = input.positionals;
     const daysAMinute = readSpeed(input);
     const person = input.text("person");
-    const remote = await requireServerOrService(input, world, "relay simulate");
+    const remote = await requireServerOrService(input, io, "relay simulate");
     const asked = { kit, life, ...(person === null ? {} : { person }) };
     const begun = await send(remote, asked);
     const isJson = input.on("json");
-    if (!isJson) for (const line of writeStart(begun, remote)) world.say(line);
+    if (!isJson) for (const line of writeStart(begun, remote)) io.print(line);
     const steps: PlayedStep[] = [];
     let before = begun.effect.holdings;
     for (const [at, { day, does }] of begun.steps.entries()) {
-      await waitForDay(day - (begun.steps[at - 1]?.day ?? day), daysAMinute, world);
-      if (!isJson) world.say(`\nDay ${day}: ${plain(does)}`);
+      await waitForDay(day - (begun.steps[at - 1]?.day ?? day), daysAMinute, io);
+      if (!isJson) io.print(`\nDay ${day}: ${plain(does)}`);
       const played = { kit, life, person: begun.person, run: begun.run, step: at + 1 };
-      const { events, settled, holdings } = await settle(remote, await send(remote, played), world);
+      const { events, settled, holdings } = await settle(remote, await send(remote, played), io);
       const step = { day, does, events, settled, before, after: holdings };
       steps.push(step);
-      if (!isJson) for (const line of writeStep(step, world)) world.say(line);
+      if (!isJson) for (const line of writeStep(step, io)) io.print(line);
       before = holdings;
     }
     const { effect: _, step: __, ...about } = begun;
-    if (isJson) world.say(writeJson({ simulation: { ...about, steps } }, 2));
+    if (isJson) io.print(writeJson({ simulation: { ...about, steps } }, 2));
     const isDone = steps.every(({ events }) => events.every(({ state }) => state === "done"));
-    if (!isJson) world.tell(`\n${writeEnd(begun.person, isDone, world)}`);
+    if (!isJson) io.inform(`\n${writeEnd(begun.person, isDone, io)}`);
     return isDone ? 0 : 1;
   },
 };
@@ -100,12 +100,12 @@ function readSpeed(input: Input): number | null {
   );
 }
 
-async function waitForDay(days: number, daysAMinute: number | null, world: World): Promise<void> {
+async function waitForDay(days: number, daysAMinute: number | null, io: Io): Promise<void> {
   if (daysAMinute === null || days <= 0) return;
   const waitMs = (days * MINUTE_MS) / daysAMinute;
-  if (world.watched) world.redraw(`Waiting ${Math.ceil(waitMs / 1_000)} s for ${days} days of the life.`);
-  await sleep(world.clock, waitMs);
-  if (world.watched) world.redraw(null);
+  if (io.watched) io.redraw(`Waiting ${Math.ceil(waitMs / 1_000)} s for ${days} days of the life.`);
+  await sleep(io.clock, waitMs);
+  if (io.watched) io.redraw(null);
 }
 
 async function send(remote: Remote, body: object): Promise<LifeView> {
@@ -113,12 +113,12 @@ async function send(remote: Remote, body: object): Promise<LifeView> {
 }
 
 /** Waits until the events of the step are final or wait for a retry. */
-async function settle(remote: Remote, { person, effect: first }: LifeView, world: World): Promise<Effect> {
-  const begun = world.clock.monotonicMs();
+async function settle(remote: Remote, { person, effect: first }: LifeView, io: Io): Promise<Effect> {
+  const begun = io.clock.monotonicMs();
   const query = new URLSearchParams({ person, events: first.events.map(({ id }) => id).join(",") });
   let effect = first;
-  while (!effect.settled && world.clock.monotonicMs() - begun < GIVE_UP_MS) {
-    await sleep(world.clock, LOOK_EVERY_MS);
+  while (!effect.settled && io.clock.monotonicMs() - begun < GIVE_UP_MS) {
+    await sleep(io.clock, LOOK_EVERY_MS);
     effect = (await remote.request<{ effect: Effect }>("GET", `/simulations/effect?${query}`)).effect;
   }
   return effect;
@@ -134,10 +134,10 @@ function writeStart({ title, lifeTitle, person, missing, steps }: LifeView, remo
   ];
 }
 
-function writeStep({ events, settled, before, after }: PlayedStep, world: World): string[] {
+function writeStep({ events, settled, before, after }: PlayedStep, io: Io): string[] {
   const width = Math.max(0, ...events.map(({ relay }) => relay.length));
   return [
-    ...events.map((event) => `  ${writeEvent(event, width, world)}`),
+    ...events.map((event) => `  ${writeEvent(event, width, io)}`),
     ...(settled ? [] : ["  An event still runs: relay events show <id> says later what it did."]),
     ...writeChanges(before, after).map((line) => `  ${line}`),
   ];
@@ -146,7 +146,7 @@ function writeStep({ events, settled, before, after }: PlayedStep, world: World)
 function writeEvent(
   { id, relay, state, reason, waits, results }: Effect["events"][number],
   width: number,
-  { screen }: World,
+  { screen }: Io,
 ): string {
   const did = results.map(({ type, outcome }) => (outcome === "done" ? type : `${type} ${outcome}`));
   const failed = results.find(({ outcome }) => outcome === "failed")?.message;
@@ -172,8 +172,8 @@ function writeNames(names: readonly string[]): string {
   return names.length === 0 ? "none" : names.toSorted().join(", ");
 }
 
-function writeEnd(person: string, isDone: boolean, world: World): string {
-  const relay = programWord(world);
+function writeEnd(person: string, isDone: boolean, io: Io): string {
+  const relay = programWord(io);
   const more = `The person: ${relay} people show ${plain(person)}`;
   return isDone ? more : `Not every event is done: ${relay} events show <id> says why. ${more}`;
 }

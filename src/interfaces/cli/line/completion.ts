@@ -3,7 +3,7 @@
  * registry of commands and from existing relays, profiles and apps. Completion reports no error and never waits longer than a second.
  */
 import { type Command, type NameKind, type Option, refuseChoice, UsageError } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { findNames } from "./known-name.ts";
 import { COMPLETE_WORD, findCommand, HELP, parseCommand, resolveAlias, SHOWING } from "./parse.ts";
 
@@ -84,10 +84,10 @@ export const completion: Command = {
   arguments: [{ name: "shell", help: SHELLS.join(", "), of: SHELLS }],
   options: [],
   examples: ["relay completion bash", "relay completion fish"],
-  async run(input, world) {
+  async run(input, io) {
     const shell = SHELLS.find((one) => one === input.first());
     if (shell === undefined) throw new UsageError(refuseChoice("The shell", input.first(), SHELLS));
-    world.say(SCRIPTS[shell]);
+    io.print(SCRIPTS[shell]);
   },
 };
 
@@ -102,7 +102,7 @@ const FILES: Readonly<Partial<Record<NameKind, string>>> = { file: ":files", fol
 export async function completeLine(
   asked: readonly string[],
   commands: readonly Command[],
-  world: World,
+  io: Io,
 ): Promise<void> {
   const [typed = "", ...before] = asked;
   const current = typed.replace(/^=/, "");
@@ -110,12 +110,12 @@ export async function completeLine(
     // Some shells split an option at its equals sign and pass the sign as a separate word.
     const words = before.filter((word, at) => word !== "=" || !before[at - 1]?.startsWith("--"));
     const found = await candidates(words, current === "=" ? "" : current, commands, {
-      ...world,
-      tell: () => undefined,
+      ...io,
+      inform: () => undefined,
     });
     for (const { value, help } of found)
       if (value.startsWith(":") || value.startsWith(current.replace(/^=/, "")))
-        world.say(help === undefined ? value : `${value}\t${help}`);
+        io.print(help === undefined ? value : `${value}\t${help}`);
   } catch {
     // A completion must not print errors.
   }
@@ -125,7 +125,7 @@ async function candidates(
   before: readonly string[],
   current: string,
   commands: readonly Command[],
-  world: World,
+  io: Io,
 ): Promise<Candidate[]> {
   const found = findCommand(before, commands);
   if (found === null) {
@@ -136,11 +136,11 @@ async function candidates(
   const options = [...command.options, HELP, ...SHOWING];
   const asked = (word: string): Option | undefined => options.find(({ name }) => `--${name}` === word);
   const last = asked(rest.at(-1) ?? "");
-  if (last?.value !== undefined) return await valuesOf(last, rest, command, world);
+  if (last?.value !== undefined) return await valuesOf(last, rest, command, io);
   const [, name, value] = /^--([a-z-]+)=(.*)$/.exec(current) ?? [];
   if (name !== undefined && value !== undefined) {
     const option = asked(`--${name}`);
-    const values = option === undefined ? [] : await valuesOf(option, rest, command, world);
+    const values = option === undefined ? [] : await valuesOf(option, rest, command, io);
     // A shell that treats the option and its value as one word cannot complete a path in it.
     return values
       .filter((one) => !one.value.startsWith(":"))
@@ -155,7 +155,7 @@ async function candidates(
   );
   const wanted = command.arguments ?? [];
   const place = wanted[places.length] ?? (wanted.at(-1)?.many === true ? wanted.at(-1) : undefined);
-  return place === undefined ? [] : await valuesOf(place, rest, command, world);
+  return place === undefined ? [] : await valuesOf(place, rest, command, io);
 }
 
 /** Lists each possible next word of a command once. */
@@ -179,7 +179,7 @@ async function valuesOf(
   { of }: Pick<Option, "of">,
   rest: readonly string[],
   command: Command,
-  world: World,
+  io: Io,
 ): Promise<Candidate[]> {
   if (of === undefined) return [];
   if (typeof of !== "string") return of.map((value) => ({ value }));
@@ -188,6 +188,6 @@ async function valuesOf(
   // The line is incomplete while the user types, so no argument is required.
   const bare = { ...command, arguments: [{ name: "any", help: "", many: true, optional: true }] };
   const whole = rest.at(-1)?.startsWith("--") === true ? rest.slice(0, -1) : rest;
-  const input = parseCommand(bare, whole, world.env);
-  return (await findNames(of, input, world)).map((value) => ({ value }));
+  const input = parseCommand(bare, whole, io.env);
+  return (await findNames(of, input, io)).map((value) => ({ value }));
 }

@@ -14,15 +14,15 @@ import { withApi } from "../api/connect.ts";
 import { readProfiles } from "../api/profile.ts";
 import { type Command, CommandFailure, type Input, type NameKind } from "../command.ts";
 import { withStore } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { readDataDir } from "../service-option.ts";
 
 const MOMENT_MS = 1_000;
 const MAX_NAMES = 200;
 
 /** Returns the names of this kind at the command's target, or none if they are not available at once. */
-export async function findNames(kind: NameKind, input: Input, world: World): Promise<string[]> {
-  const silent = { ...world, tell: () => undefined, patienceMs: MOMENT_MS };
+export async function findNames(kind: NameKind, input: Input, io: Io): Promise<string[]> {
+  const silent = { ...io, tell: () => undefined, patienceMs: MOMENT_MS };
   let names: string[] = [];
   const read = readNames(kind, input, silent).then(
     (found) => {
@@ -30,36 +30,36 @@ export async function findNames(kind: NameKind, input: Input, world: World): Pro
     },
     () => undefined,
   );
-  await waitAtMost(world.clock, MOMENT_MS, read);
+  await waitAtMost(io.clock, MOMENT_MS, read);
   return names;
 }
 
-async function readNames(kind: NameKind, input: Input, world: World): Promise<string[]> {
-  if (kind === "profile") return readProfiles(world).profiles.map(({ name }) => name);
+async function readNames(kind: NameKind, input: Input, io: Io): Promise<string[]> {
+  if (kind === "profile") return readProfiles(io).profiles.map(({ name }) => name);
   if (kind !== "relay" && kind !== "app") return [];
-  if (!(await isOfThisVersion(input, world))) return [];
+  if (!(await isOfThisVersion(input, io))) return [];
   if (kind === "app")
-    return await withStore(input, world, async (store) =>
+    return await withStore(input, io, async (store) =>
       (await store.read((tx) => listApps(tx))).map(({ id }) => id),
     );
-  return await withApi("read", input, world, async (api) =>
+  return await withApi("read", input, io, async (api) =>
     (await api.page<{ name: string }>("/relays", {}, MAX_NAMES, null)).items.map(({ name }) => name),
   );
 }
 
 /** Reports whether the database has this version's schema. A missing database counts too, because the target may be elsewhere. */
-async function isOfThisVersion(input: Input, world: World): Promise<boolean> {
-  const file = join(readDataDir(input, world), "relay.db");
+async function isOfThisVersion(input: Input, io: Io): Promise<boolean> {
+  const file = join(readDataDir(input, io), "relay.db");
   if (!existsSync(file)) return true;
   using database = openDatabaseFile(file);
   return (await readSchemaVersion(database)) === SCHEMA_VERSION;
 }
 
 /** Reports a filter's name that does not exist, with the likely one: "There is no relay chekout: did you mean checkout?" */
-export async function tellUnknownName(input: Input, world: World): Promise<void> {
+export async function tellUnknownName(input: Input, io: Io): Promise<void> {
   for (const { kind, name } of input.named()) {
-    const near = await findNear(kind, name, input, world);
-    if (near !== null) world.tell(`There is no ${kind} ${JSON.stringify(name)}: did you mean ${near}?`);
+    const near = await findNear(kind, name, input, io);
+    if (near !== null) io.inform(`There is no ${kind} ${JSON.stringify(name)}: did you mean ${near}?`);
   }
 }
 
@@ -68,7 +68,7 @@ export async function withNearName(
   error: unknown,
   { arguments: wanted = [] }: Command,
   input: Input,
-  world: World,
+  io: Io,
 ): Promise<unknown> {
   const isRefusal = error instanceof Refusal;
   if (!isRefusal && !(error instanceof CommandFailure)) return error;
@@ -78,7 +78,7 @@ export async function withNearName(
     return typeof of === "string" && name !== undefined ? [{ kind: of, name }] : [];
   });
   for (const { kind, name } of [...positional, ...input.named()]) {
-    const near = await findNear(kind, name, input, world);
+    const near = await findNear(kind, name, input, io);
     if (near === null) continue;
     const message = `${error.message} Did you mean ${near}?`;
     return isRefusal
@@ -88,7 +88,7 @@ export async function withNearName(
   return error;
 }
 
-async function findNear(kind: NameKind, name: string, input: Input, world: World): Promise<string | null> {
-  const known = await findNames(kind, input, world);
+async function findNear(kind: NameKind, name: string, input: Input, io: Io): Promise<string | null> {
+  const known = await findNames(kind, input, io);
   return known.includes(name) ? null : findNearestName(name, known);
 }

@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { findNearestName } from "../../../base/text.ts";
 import { type Command, Input, type Option, UsageError } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 
 /** The word that the script of a shell's completion calls, followed by `=` with the current word and then the words before it. */
 export const COMPLETE_WORD = "__complete";
@@ -89,7 +89,7 @@ function findMeant(line: readonly string[], commands: readonly Command[]): strin
 }
 
 /** Parses the command's input. Throws UsageError. */
-export function parseCommand(command: Command, rest: readonly string[], env: World["env"]): Input {
+export function parseCommand(command: Command, rest: readonly string[], env: Io["env"]): Input {
   const options = [...command.options, HELP, ...SHOWING];
   const { tokens } = parseArgs({
     args: [...rest],

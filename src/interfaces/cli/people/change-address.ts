@@ -21,9 +21,9 @@ export const peopleChangeAddress: Command = {
     "relay people change-address ada@example.com ada@example.org --plan",
     "relay people change-address ada@example.com ada@example.org --yes",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const [name = "", email = ""] = input.positionals;
-    const made = await makePlannedChange<Changed>(input, world, async (api) => {
+    const made = await makePlannedChange<Changed>(input, io, async (api) => {
       const { id } = await findPerson(api, name);
       return {
         path: `/persons/${encodeURIComponent(id)}/change-address`,
@@ -34,6 +34,6 @@ export const peopleChangeAddress: Command = {
       };
     });
     if (made === null) return;
-    world.tell(made.changed ? `The address is ${email} now.` : made.plan.message);
+    io.inform(made.changed ? `The address is ${email} now.` : made.plan.message);
   },
 };

@@ -53,7 +53,7 @@ export const peopleCredits: Command = {
     "relay people credits ada@example.com 50 --reason welcome",
     "relay people credits ada@example.com 20 --spend --reason mistaken",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const [name = ""] = input.positionals;
     const amount = readAmount(input);
     const reason = input.text("reason");
@@ -62,22 +62,22 @@ export const peopleCredits: Command = {
         "--reason is missing: say why you make this change. The ledger keeps the reason permanently.",
       );
     const key = input.text("key") ?? `command-${crypto.randomUUID()}`;
-    const made = await withApi<{ person: string } & Changed>("write", input, world, async (api) => {
+    const made = await withApi<{ person: string } & Changed>("write", input, io, async (api) => {
       const { id } = await findPerson(api, name);
       const path = `/persons/${encodeURIComponent(id)}/credits`;
       const asked = api.request<Changed>("POST", path, { amount, reason, key });
       const answer = await asked.catch((error) => {
         if (error instanceof CommandFailure && !(error instanceof NothingSent))
-          world.tell(
+          io.inform(
             `The answer was lost, so the change may or may not have happened. Run the command again with --key ${key}: the change then applies once.`,
           );
         throw error;
       });
       return { person: id, ...answer };
     });
-    if (input.on("json")) world.say(writeJson(made, 2));
+    if (input.on("json")) io.print(writeJson(made, 2));
     const left = count(made.balance, "credit");
-    world.tell(
+    io.inform(
       made.applied
         ? `${name} has ${left} now.`
         : `Nothing changed: the key ${key} was used before. The balance after that change was ${left}.`,

@@ -38,19 +38,19 @@ export const peopleLink: Command = {
   arguments: ARGUMENTS,
   options: OPTIONS,
   examples: ["relay people link ada@example.com --customers stripe cus_123"],
-  async run(input, world) {
-    const made = await withApi("write", input, world, (api) =>
+  async run(input, io) {
+    const made = await withApi("write", input, io, (api) =>
       eachCustomer(api, input, async (path, body) => await api.request<Linked>("PUT", path, body)),
     );
-    if (input.on("json")) world.say(writeJson(made, 2));
+    if (input.on("json")) io.print(writeJson(made, 2));
     const name = input.first();
     for (const { customer, linked, movedFrom } of made.customers) {
       const what = `${customer.id} of ${customer.space}`;
-      if (!linked) world.tell(`Nothing changed: ${name} already has ${what}.`);
+      if (!linked) io.inform(`Nothing changed: ${name} already has ${what}.`);
       else if (movedFrom !== null)
-        world.tell(`${what} is linked to ${name} now, and no longer to ${movedFrom}.`);
+        io.inform(`${what} is linked to ${name} now, and no longer to ${movedFrom}.`);
       else
-        world.tell(
+        io.inform(
           `${what} is linked to ${name}. Events that wait for it run at their next retry, or now with relay events retry.`,
         );
     }
@@ -65,16 +65,16 @@ export const peopleUnlink: Command = {
   arguments: ARGUMENTS,
   options: OPTIONS,
   examples: ["relay people unlink ada@example.com --customers stripe cus_123"],
-  async run(input, world) {
-    const made = await withApi("write", input, world, (api) =>
+  async run(input, io) {
+    const made = await withApi("write", input, io, (api) =>
       eachCustomer(api, input, async (path, body) => {
         await api.command("POST", `${path}/remove`, body);
         return { ...body, removed: true };
       }),
     );
-    if (input.on("json")) world.say(writeJson(made, 2));
+    if (input.on("json")) io.print(writeJson(made, 2));
     for (const { id, space } of made.customers)
-      world.tell(`${id} of ${space} is removed from ${input.first()}.`);
+      io.inform(`${id} of ${space} is removed from ${input.first()}.`);
   },
 };
 

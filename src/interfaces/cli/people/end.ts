@@ -30,17 +30,17 @@ export const peopleEnd: Command = {
   ],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay people end ada@example.com access:members", "relay people end ada@example.com pro"],
-  async run(input, world) {
+  async run(input, io) {
     const [name = "", what = ""] = input.positionals;
-    const ended = await withApi<Ended>("write", input, world, (api) => endHolding(api, name, what));
+    const ended = await withApi<Ended>("write", input, io, (api) => endHolding(api, name, what));
     const { subscription, grants } = ended;
     if (subscription === null && grants.length === 0) throw refuseNothing(name, what);
-    if (input.on("json")) world.say(writeJson({ ...ended, what }, 2));
-    if (subscription !== null) world.tell(`The plan ${what} of ${name} has ended.`);
+    if (input.on("json")) io.print(writeJson({ ...ended, what }, 2));
+    if (subscription !== null) io.inform(`The plan ${what} of ${name} has ended.`);
     if (subscription?.billedBy === "processor")
-      world.tell("The card processor continues to bill it: end it there too.");
+      io.inform("The card processor continues to bill it: end it there too.");
     if (grants.length > 0)
-      world.tell(
+      io.inform(
         `The access of ${name} to ${what} has ended${grants.length === 1 ? "" : ` (${grants.length} grants)`}.`,
       );
   },

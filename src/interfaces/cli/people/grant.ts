@@ -7,7 +7,7 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { readMomentAhead } from "../terminal/time-text.ts";
 import { findPerson, PERSON } from "./people.ts";
 
@@ -32,14 +32,14 @@ export const peopleGrant: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay people grant ada@example.com access:members --until 30d --reason support"],
-  async run(input, world) {
+  async run(input, io) {
     const [name = "", entitlement = ""] = input.positionals;
     const reason = input.text("reason");
-    const expiresAtMs = readUntil(input, world);
+    const expiresAtMs = readUntil(input, io);
     const { person, grant } = await withApi<{ person: string; grant: GrantView }>(
       "write",
       input,
-      world,
+      io,
       async (api) => {
         const { id } = await findPerson(api, name);
         const body = { entitlement, reason, expiresAt: toIsoOrNull(expiresAtMs) };
@@ -47,9 +47,9 @@ export const peopleGrant: Command = {
         return { person: id, ...(await api.request<{ grant: GrantView }>("POST", path, body)) };
       },
     );
-    if (input.on("json")) world.say(writeJson({ person, grant }, 2));
+    if (input.on("json")) io.print(writeJson({ person, grant }, 2));
     const held = `${name} has ${grant.entitlement} now.`;
-    world.tell(
+    io.inform(
       grant.expiresAt === null
         ? `${held} The grant never expires. To end it: relay people end ${name} ${grant.entitlement}.`
         : `${held} The grant expires at ${grant.expiresAt}.`,
@@ -58,10 +58,10 @@ export const peopleGrant: Command = {
 };
 
 /** Reads the end of the grant. Throws UsageError for a text that is not a future time. */
-function readUntil(input: Input, world: World): number | null {
+function readUntil(input: Input, io: Io): number | null {
   const text = input.text("until");
   if (text === null) return null;
-  const nowMs = world.clock.now();
+  const nowMs = io.clock.now();
   const moment = readMomentAhead(text, nowMs);
   const given = `--until is ${JSON.stringify(text)}`;
   if (moment === null)

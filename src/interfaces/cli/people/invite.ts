@@ -21,14 +21,14 @@ export const peopleInvite: Command = {
   arguments: [{ name: "address", help: "an email address" }],
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay people invite ada@example.com"],
-  async run(input, world) {
+  async run(input, io) {
     const email = input.first();
-    const made = await withApi<Invited>("write", input, world, (api) =>
+    const made = await withApi<Invited>("write", input, io, (api) =>
       api.request<Invited>("POST", "/persons", { email }),
     );
-    if (input.on("json")) world.say(writeJson(made, 2));
+    if (input.on("json")) io.print(writeJson(made, 2));
     const { person, created } = made;
-    world.tell(
+    io.inform(
       created
         ? `${email} is added, and no mail was sent. They can have access and credits now, and sign in to your app.`
         : `${email} exists already (${person.status}): nothing changed.`,

@@ -24,9 +24,9 @@ export const peopleMerge: Command = {
     "relay people merge ada.old@example.com ada@example.com --plan",
     "relay people merge ada.old@example.com ada@example.com --yes",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const [from = "", to = ""] = input.positionals;
-    const made = await makePlannedChange<Merged>(input, world, async (api) => {
+    const made = await makePlannedChange<Merged>(input, io, async (api) => {
       const { id } = await findPerson(api, from);
       return {
         path: `/persons/${encodeURIComponent(id)}/merge`,
@@ -37,6 +37,6 @@ export const peopleMerge: Command = {
       };
     });
     if (made === null) return;
-    world.tell(made.merged ? `${from} is merged into ${to}.` : made.plan.message);
+    io.inform(made.merged ? `${from} is merged into ${to}.` : made.plan.message);
   },
 };

@@ -43,14 +43,14 @@ export const peopleList: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay people list --text ada"],
-  async run(input, world) {
+  async run(input, io) {
     const filter = {
       q: input.text("text") ?? undefined,
       status: input.choice("status", STATUSES) ?? undefined,
     };
     const time = { of: (one: PersonItem) => one.createdAt, ordered: true };
-    const people = await listItems<PersonItem>(input, world, "/persons", filter, time);
-    await sayList(input, world, people, {
+    const people = await listItems<PersonItem>(input, io, "/persons", filter, time);
+    await sayList(input, io, people, {
       columns: [
         { heading: "SINCE", value: (one) => one.createdAt },
         { heading: "STATUS", value: (one) => one.status, tone: true },
@@ -76,29 +76,29 @@ export const peopleShow: Command = {
   arguments: [PERSON],
   options: [WEB, { ...LIMIT, help: "how many entries of the timeline" }, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay people show ada@example.com", "relay people show ada@example.com --web"],
-  async run(input, world) {
+  async run(input, io) {
     if (input.on("web"))
-      return await openWebPage(input, world, async (api) => ({
+      return await openWebPage(input, io, async (api) => ({
         path: ["people", (await requestPerson(api, input.first())).person.id],
       }));
     const limit = readLimit(input);
-    const shown = await withApi<Shown>("read", input, world, async (api) => {
+    const shown = await withApi<Shown>("read", input, io, async (api) => {
       return await readPerson(api, input.first(), limit);
     });
     const { goesOn, ...told } = shown;
-    if (input.on("json")) world.say(writeJson(told, 2));
-    else await saySheet(input, world, writePerson(shown));
-    if (goesOn) world.tell(`The timeline has more entries. ${sayMore(shown.story.length)}`);
+    if (input.on("json")) io.print(writeJson(told, 2));
+    else await saySheet(input, io, writePerson(shown));
+    if (goesOn) io.inform(`The timeline has more entries. ${sayMore(shown.story.length)}`);
     if (input.on("json")) return;
     for (const { email, purchase } of shown.similar)
-      world.tell(
+      io.inform(
         `Similar: ${email} bought ${purchase.item} at ${purchase.createdAt}. To move the purchase here, run relay receipts move ${purchase.ref} ${shown.person.email}.`,
       );
     const ill = shown.story.find(
       ({ kind, look }) => kind === "event" && (look === "failed" || look === "dead"),
     );
     if (ill !== undefined)
-      world.tell(
+      io.inform(
         `To see why the event ${ill.look === "dead" ? "is dead" : "failed"}: relay events show ${ill.thing.id}. To run it again: relay events replay ${ill.thing.id}.`,
       );
   },

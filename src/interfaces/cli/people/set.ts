@@ -26,19 +26,19 @@ export const peopleSet: Command = {
     `relay people set ada@example.com '{"company":"Lamps","trial":null}'`,
     "relay people set ada@example.com < attributes.json",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
-    const attributes = readJsonObject(input.positionals[1] ?? (await world.readInput()));
-    const set = await withApi<Noted>("write", input, world, async (api) => {
+    const attributes = readJsonObject(input.positionals[1] ?? (await io.readInput()));
+    const set = await withApi<Noted>("write", input, io, async (api) => {
       const path = `/persons/${encodeURIComponent((await findPerson(api, name)).id)}`;
       const before = await api.request<{ person: PersonView }>("GET", path);
       const after = await api.request<{ person: PersonView }>("PATCH", path, { attributes });
       return compare(before.person, after.person);
     });
-    if (input.on("json")) world.say(writeJson(set, 2));
+    if (input.on("json")) io.print(writeJson(set, 2));
     const names = Object.keys(set.person.attributes);
     const has = names.length === 0 ? "no attributes" : `the attributes ${names.join(", ")}`;
-    world.tell(set.changed ? `${name} has ${has} now.` : `${name} has ${has} already: nothing changed.`);
+    io.inform(set.changed ? `${name} has ${has} now.` : `${name} has ${has} already: nothing changed.`);
   },
 };
 

@@ -6,7 +6,7 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { findPerson, PERSON } from "./people.ts";
 
 type Wanted = "suspended" | "active";
@@ -23,7 +23,7 @@ export const peopleSuspend: Command = {
   details:
     "The person keeps what they have, but cannot use it. No relay acts for them: their events become dead. Replay those events after you activate the person.",
   examples: ["relay people suspend ada@example.com"],
-  run: (input, world) => setStatus(input, world, "suspended"),
+  run: (input, io) => setStatus(input, io, "suspended"),
 };
 
 export const peopleActivate: Command = {
@@ -31,12 +31,12 @@ export const peopleActivate: Command = {
   words: ["people", "activate"],
   summary: "activate a suspended person again",
   examples: ["relay people activate ada@example.com"],
-  run: (input, world) => setStatus(input, world, "active"),
+  run: (input, io) => setStatus(input, io, "active"),
 };
 
-async function setStatus(input: Input, world: World, status: Wanted): Promise<void> {
+async function setStatus(input: Input, io: Io, status: Wanted): Promise<void> {
   const name = input.first();
-  const made = await withApi<{ person: PersonView; changed: boolean }>("write", input, world, async (api) => {
+  const made = await withApi<{ person: PersonView; changed: boolean }>("write", input, io, async (api) => {
     const { id } = await findPerson(api, name);
     const path = `/persons/${encodeURIComponent(id)}`;
     const { person } = await api.request<{ person: PersonView }>("GET", path);
@@ -44,8 +44,8 @@ async function setStatus(input: Input, world: World, status: Wanted): Promise<vo
     const changed = await api.request<{ person: PersonView }>("PATCH", path, { status });
     return { person: changed.person, changed: true };
   });
-  if (input.on("json")) world.say(writeJson(made, 2));
-  world.tell(`${name} is ${SAID[status][made.changed ? "changed" : "same"]}`);
+  if (input.on("json")) io.print(writeJson(made, 2));
+  io.inform(`${name} is ${SAID[status][made.changed ? "changed" : "same"]}`);
 }
 
 /**

@@ -9,7 +9,7 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { findPerson, PERSON } from "./people.ts";
 
 const ARGUMENTS = [
@@ -37,9 +37,9 @@ export const peopleAddToken: Command = {
     "relay people add-token ada@example.com 8f14e45f-ceea-467f-9a2c-1d5d5b0f9f6a",
     "relay people add-token ada@example.com < token.txt",
   ],
-  async run(input, world) {
-    const [name, token] = [input.first(), await readToken(input, world, "add-token")];
-    const made = await withApi<Filed>("write", input, world, async (api) => {
+  async run(input, io) {
+    const [name, token] = [input.first(), await readToken(input, io, "add-token")];
+    const made = await withApi<Filed>("write", input, io, async (api) => {
       const { id: person } = await findPerson(api, name);
       const of = `/persons/${encodeURIComponent(person)}`;
       type Now = { tokens: { token: string }[] };
@@ -48,8 +48,8 @@ export const peopleAddToken: Command = {
       const made = await api.request<Pick<Filed, "token">>("PUT", `${of}/tokens`, { token });
       return { person, ...made, filed };
     });
-    if (input.on("json")) world.say(writeJson(made, 2));
-    world.tell(
+    if (input.on("json")) io.print(writeJson(made, 2));
+    io.inform(
       made.filed
         ? `The token is added to ${name}. An event with this token now finds them.`
         : `Nothing changed: ${name} already has this token.`,
@@ -65,24 +65,24 @@ export const peopleRemoveToken: Command = {
   arguments: ARGUMENTS,
   options: OPTIONS,
   examples: ["relay people remove-token ada@example.com 8f14e45f-ceea-467f-9a2c-1d5d5b0f9f6a"],
-  async run(input, world) {
-    const [name, token] = [input.first(), await readToken(input, world, "remove-token")];
-    const person = await withApi<string>("write", input, world, async (api) => {
+  async run(input, io) {
+    const [name, token] = [input.first(), await readToken(input, io, "remove-token")];
+    const person = await withApi<string>("write", input, io, async (api) => {
       const { id } = await findPerson(api, name);
       await api.command("POST", `/persons/${encodeURIComponent(id)}/tokens/remove`, { token });
       return id;
     });
-    if (input.on("json")) world.say(writeJson({ person, removed: true }, 2));
-    world.tell(
+    if (input.on("json")) io.print(writeJson({ person, removed: true }, 2));
+    io.inform(
       `The token is removed from ${name}. An event with this token now finds no person. They keep what was bought with it.`,
     );
   },
 };
 
-async function readToken(input: Input, world: World, word: string): Promise<string> {
+async function readToken(input: Input, io: Io, word: string): Promise<string> {
   const written = input.positionals[1];
-  if (written === undefined && world.interactive) world.tell("Paste the token, then press Enter and Ctrl-D.");
-  const token = (written ?? (await world.readInput())).trim();
+  if (written === undefined && io.interactive) io.inform("Paste the token, then press Enter and Ctrl-D.");
+  const token = (written ?? (await io.readInput())).trim();
   if (token !== "") return token;
   throw new UsageError(
     `<token> is missing and standard input was empty: write the token after the person, or run relay people ${word} ${input.first()} < file.`,

@@ -9,7 +9,7 @@ import { refuseOlder } from "../api/read-answer.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input } from "../command.ts";
 import { JSON_OUTPUT, readRunningUrl } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { readDataDir } from "../service-option.ts";
 import { guessRequest, readSecret, SECRET_STDIN, writeGuess } from "./guess.ts";
 
@@ -25,15 +25,15 @@ export const capture: Command = {
     "The command prints the URL. Enter it at the provider, and let the provider send an event. Each request is printed with its headers, its body and the guesses of relay guess. Relay stores at most 20 requests. Ctrl+C deletes them and ends the URL; after an hour Relay does so by itself. The service must run. With --json, each line is one JSON object.",
   options: [{ name: "once", help: "stop after the first request" }, SECRET_STDIN, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay capture", "relay capture --once --json", "relay capture --secret-stdin < secret.txt"],
-  async run(input, world) {
-    const secret = await readSecret(input, world);
-    await withApi("write", input, world, async (api) => {
-      if (api.isLocal) requireRunning(readDataDir(input, world));
+  async run(input, io) {
+    const secret = await readSecret(input, io);
+    await withApi("write", input, io, async (api) => {
+      if (api.isLocal) requireRunning(readDataDir(input, io));
       const opened = await openCapture(api);
       try {
-        await printRequests(api, input, world, { opened, secret });
+        await printRequests(api, input, io, { opened, secret });
       } finally {
-        await deleteCapture(api, world, opened.id);
+        await deleteCapture(api, io, opened.id);
       }
     });
   },
@@ -60,46 +60,41 @@ function requireRunning(dataDir: string): void {
 async function printRequests(
   api: Api,
   input: Input,
-  world: World,
+  io: Io,
   { opened, secret }: { opened: CaptureView; secret: string | null },
 ): Promise<void> {
   const stop = { now: false };
-  const stopped = world.untilStopped().then(() => {
+  const stopped = io.untilStopped().then(() => {
     stop.now = true;
   });
   const { id, url, expiresAt } = opened;
-  if (input.on("json")) world.say(writeJson({ capture: { id, url, expiresAt } }));
-  else world.say(url);
-  world.tell(`Enter this URL at the provider. It takes requests until ${expiresAt}; press Ctrl+C to stop.`);
+  if (input.on("json")) io.print(writeJson({ capture: { id, url, expiresAt } }));
+  else io.print(url);
+  io.inform(`Enter this URL at the provider. It takes requests until ${expiresAt}; press Ctrl+C to stop.`);
   let printed = 0;
   while (!stop.now) {
-    const now = await readSoon(api, world, id, stopped);
-    if (now === null) return world.tell("The capture is over. Its requests are deleted.");
+    const now = await readSoon(api, io, id, stopped);
+    if (now === null) return io.inform("The capture is over. Its requests are deleted.");
     for (const request of now.requests.slice(printed)) {
-      await printRequest(api, input, world, { request, url, secret });
+      await printRequest(api, input, io, { request, url, secret });
       printed += 1;
       if (input.on("once")) return;
     }
-    if (now.isFull) return world.tell("The capture is full and stores no further request.");
-    await Promise.race([stopped, sleep(world.clock, api.isLocal ? LOCAL_PERIOD_MS : REMOTE_PERIOD_MS)]);
+    if (now.isFull) return io.inform("The capture is full and stores no further request.");
+    await Promise.race([stopped, sleep(io.clock, api.isLocal ? LOCAL_PERIOD_MS : REMOTE_PERIOD_MS)]);
   }
 }
 
 /** Reads the capture, and reads it again if the server does not answer, because one that restarts keeps the capture. */
-async function readSoon(
-  api: Api,
-  world: World,
-  id: string,
-  stopped: Promise<void>,
-): Promise<CaptureView | null> {
+async function readSoon(api: Api, io: Io, id: string, stopped: Promise<void>): Promise<CaptureView | null> {
   for (const waitMs of RETRY_WAITS_MS) {
     try {
       return await readCapture(api, id);
     } catch (error) {
       if (!(error instanceof CommandFailure) || error.code !== "service_not_running") throw error;
-      world.tell(`${error.message} The next attempt is in ${waitMs / 1_000} seconds.`);
+      io.inform(`${error.message} The next attempt is in ${waitMs / 1_000} seconds.`);
     }
-    await Promise.race([stopped, sleep(world.clock, waitMs)]);
+    await Promise.race([stopped, sleep(io.clock, waitMs)]);
   }
   return await readCapture(api, id);
 }
@@ -120,7 +115,7 @@ const REFUSED_REQUEST: ReadonlySet<string> = new Set(["invalid_input", "body_too
 async function printRequest(
   api: Api,
   input: Input,
-  world: World,
+  io: Io,
   { request, url, secret }: { request: CaptureView["requests"][number]; url: string; secret: string | null },
 ): Promise<void> {
   const { method, search, headers, contentType, body, at, id } = request;
@@ -132,8 +127,8 @@ async function printRequest(
     },
   );
   const isGuessed = !(guessed instanceof Refusal);
-  if (!isGuessed) world.tell(`Request ${id} cannot be guessed: ${guessed.message}`);
-  if (input.on("json")) return world.say(writeJson({ request, guess: isGuessed ? guessed : null }));
+  if (!isGuessed) io.inform(`Request ${id} cannot be guessed: ${guessed.message}`);
+  if (input.on("json")) return io.print(writeJson({ request, guess: isGuessed ? guessed : null }));
   const lines = [
     "",
     `Request ${id} at ${at}`,
@@ -144,14 +139,14 @@ async function printRequest(
     ...(body === "" ? ["(no body)"] : body.split("\n").map((line) => `    ${line}`)),
     ...(isGuessed ? ["", ...writeGuess(guessed), "", ...writeJson(guessed.definition, 2).split("\n")] : []),
   ];
-  world.say(lines.join("\n"));
+  io.print(lines.join("\n"));
 }
 
-async function deleteCapture(api: Api, world: World, id: string): Promise<void> {
+async function deleteCapture(api: Api, io: Io, id: string): Promise<void> {
   try {
     await api.request("DELETE", `/captures/${id}`);
   } catch (error) {
     if (error instanceof Refusal && error.code === "not_found") return;
-    world.tell("The capture could not be deleted now. Relay deletes it when its hour is over.");
+    io.inform("The capture could not be deleted now. Relay deletes it when its hour is over.");
   }
 }

@@ -7,7 +7,7 @@ import type { CaseResult, CaseView } from "../../../rules/relay/relay-case.ts";
 import type { Api } from "../api/api.ts";
 import { withApi } from "../api/connect.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { NAME, OF_RELAY } from "./relays.ts";
 import { pathOf } from "./request.ts";
 
@@ -33,7 +33,7 @@ export const relaysCases: Command = {
     "relay relays cases orders --run",
     "relay relays cases orders --remove paid",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const [keep, remove] = [input.text("keep"), input.text("remove")];
     const chosen = [keep !== null, remove !== null, input.on("run")].filter(Boolean).length;
     if (chosen > 1) throw new UsageError("--keep, --remove and --run cannot be combined: give one of them.");
@@ -41,42 +41,42 @@ export const relaysCases: Command = {
       throw new UsageError("--data has the request of a case: add --keep <case>, or leave --data out.");
     const path = `${pathOf(input.first())}/cases`;
     const isWrite = keep !== null || remove !== null;
-    return await withApi(isWrite ? "write" : "read", input, world, async (api) => {
-      if (keep !== null) return await keepCase(api, path, keep, input, world);
+    return await withApi(isWrite ? "write" : "read", input, io, async (api) => {
+      if (keep !== null) return await keepCase(api, path, keep, input, io);
       if (remove !== null) {
         await api.command("DELETE", `${path}/${encodeURIComponent(remove)}`);
-        if (input.on("json")) world.say(writeJson({ removed: remove }, 2));
-        else world.tell(`The case ${plain(remove)} is removed.`);
+        if (input.on("json")) io.print(writeJson({ removed: remove }, 2));
+        else io.inform(`The case ${plain(remove)} is removed.`);
         return 0;
       }
-      if (input.on("run")) return await runCases(api, path, input, world);
+      if (input.on("run")) return await runCases(api, path, input, io);
       const { cases } = await api.request<{ cases: CaseView[] }>("GET", path);
-      if (input.on("json")) world.say(writeJson({ cases }, 2));
+      if (input.on("json")) io.print(writeJson({ cases }, 2));
       else if (cases.length === 0)
-        world.tell("The relay has no cases. Keep one: --keep <case> --data <file>.");
+        io.inform("The relay has no cases. Keep one: --keep <case> --data <file>.");
       for (const one of input.on("json") ? [] : cases)
-        world.say(`${plain(one.name)}  ${formatResult(one.expected)}  ${one.updatedAt}`);
+        io.print(`${plain(one.name)}  ${formatResult(one.expected)}  ${one.updatedAt}`);
       return 0;
     });
   },
 };
 
-async function keepCase(api: Api, path: string, name: string, input: Input, world: World): Promise<number> {
+async function keepCase(api: Api, path: string, name: string, input: Input, io: Io): Promise<number> {
   const data = input.text("data");
-  const body = data === null ? null : data === "-" ? await world.readInput() : await readBody(data, world);
+  const body = data === null ? null : data === "-" ? await io.readInput() : await readBody(data, io);
   const sent = body === null ? {} : { body };
   const { case: kept } = await api.request<{ case: CaseView }>(
     "PUT",
     `${path}/${encodeURIComponent(name)}`,
     sent,
   );
-  if (input.on("json")) world.say(writeJson({ case: kept }, 2));
-  else world.tell(`Kept the case ${plain(name)}: ${formatResult(kept.expected)}.`);
+  if (input.on("json")) io.print(writeJson({ case: kept }, 2));
+  else io.inform(`Kept the case ${plain(name)}: ${formatResult(kept.expected)}.`);
   return 0;
 }
 
-async function readBody(path: string, world: World): Promise<string> {
-  const file = Bun.file(resolve(world.cwd, path));
+async function readBody(path: string, io: Io): Promise<string> {
+  const file = Bun.file(resolve(io.cwd, path));
   if (await file.exists()) return await file.text();
   throw new CommandFailure(
     "not_found",
@@ -84,10 +84,10 @@ async function readBody(path: string, world: World): Promise<string> {
   );
 }
 
-async function runCases(api: Api, path: string, input: Input, world: World): Promise<number> {
+async function runCases(api: Api, path: string, input: Input, io: Io): Promise<number> {
   const { report } = await api.request<{ report: CaseReport | null }>("POST", `${path}/run`, {});
-  if (input.on("json")) world.say(writeJson({ report }, 2));
-  else world.say(report === null ? "The relay has no cases." : plain(report.message));
+  if (input.on("json")) io.print(writeJson({ report }, 2));
+  else io.print(report === null ? "The relay has no cases." : plain(report.message));
   return report === null || report.asBefore === report.total ? 0 : CHANGED_EXIT_CODE;
 }
 

@@ -4,7 +4,7 @@ import type { Warning } from "../../../base/refusal.ts";
 import type { RelayView } from "../../../rules/relay/relay-view.ts";
 import { formatPickupDelay, withApi } from "../api/connect.ts";
 import type { Command, Input } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
 import { NAME, OF_RELAY } from "./relays.ts";
 import { pathOf } from "./request.ts";
@@ -31,29 +31,29 @@ export const relaysDelete: Command = {
     ...OF_RELAY,
   ],
   examples: ["relay relays delete orders --confirm orders"],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
     requireSame(input, "relay", name);
-    const done = await withApi<Deleted>("write", input, world, async (api) => {
+    const done = await withApi<Deleted>("write", input, io, async (api) => {
       const isLocal = api.environment === "local";
       const { relay } = await api.request<{ relay: RelayView }>("GET", pathOf(name));
-      await askFirst(input, world, relay, isLocal);
+      await askFirst(input, io, relay, isLocal);
       const { warnings = [] } = await api.request<{ warnings?: Warning[] }>("DELETE", pathOf(name));
-      return { relay, warnings, isLocal, foundSoon: formatPickupDelay(api, input, world) };
+      return { relay, warnings, isLocal, foundSoon: formatPickupDelay(api, input, io) };
     });
     const { relay, warnings, isLocal, foundSoon } = done;
-    if (input.on("json")) world.say(writeJson({ deleted: name, warnings }, 2));
-    for (const { message } of warnings) world.tell(`Warning: ${message}`);
-    world.tell(`${name} is deleted: ${sayConsequence(relay, isLocal)}${foundSoon}`);
+    if (input.on("json")) io.print(writeJson({ deleted: name, warnings }, 2));
+    for (const { message } of warnings) io.inform(`Warning: ${message}`);
+    io.inform(`${name} is deleted: ${sayConsequence(relay, isLocal)}${foundSoon}`);
   },
 };
 
-async function askFirst(input: Input, world: World, relay: RelayView, isLocal: boolean): Promise<void> {
+async function askFirst(input: Input, io: Io, relay: RelayView, isLocal: boolean): Promise<void> {
   if (input.given("confirm")) return;
   const { name } = relay;
-  world.tell(`If you delete ${name}: ${sayConsequence(relay, isLocal)}`);
+  io.inform(`If you delete ${name}: ${sayConsequence(relay, isLocal)}`);
   const line = `relay relays delete ${name} --confirm ${name}`;
-  await requireYes(world, { question: `Permanently delete ${name}?`, undone: "Nothing was deleted", line });
+  await requireYes(io, { question: `Permanently delete ${name}?`, undone: "Nothing was deleted", line });
 }
 
 function sayConsequence({ name, trigger, origin, last24h }: RelayView, isLocal: boolean): string {

@@ -10,7 +10,7 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { saySheet } from "../terminal/terminal.ts";
 
 const MAX_VALUE_CHARS = 60;
@@ -28,27 +28,27 @@ export const guess: Command = {
   arguments: [{ name: "file", help: "the file with the request, or - for standard input", of: "file" }],
   options: [SECRET_STDIN, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay guess order.txt", "relay guess - < order.txt", "relay guess order.txt --json"],
-  async run(input, world) {
+  async run(input, io) {
     const file = input.first();
     if (file === "-" && input.on("secret-stdin"))
       throw new UsageError(
         "The request and the secret both come from standard input: set RELAY_SECRET instead of --secret-stdin.",
       );
-    const text = file === "-" ? await world.readInput() : await readText(resolve(world.cwd, file));
+    const text = file === "-" ? await io.readInput() : await readText(resolve(io.cwd, file));
     if (text.trim() === "")
       throw new CommandFailure(
         "file_unusable",
         `${file === "-" ? "Standard input" : file} is empty: give a curl command, headers with a body, or a body.`,
       );
     const { body, headers, contentType, search } = readPastedCall(text);
-    const secret = await readSecret(input, world);
-    const guessed = await withApi("read", input, world, (api) =>
+    const secret = await readSecret(input, io);
+    const guessed = await withApi("read", input, io, (api) =>
       guessRequest(api, { body, headers, contentType, search }, secret),
     );
-    if (input.on("json")) return world.say(writeJson({ guess: guessed }, 2));
-    await saySheet(input, world, writeGuess(guessed));
-    world.say(`\n${writeJson(guessed.definition, 2)}`);
-    world.tell(
+    if (input.on("json")) return io.print(writeJson({ guess: guessed }, 2));
+    await saySheet(input, io, writeGuess(guessed));
+    io.print(`\n${writeJson(guessed.definition, 2)}`);
+    io.inform(
       "\nAdd actions to the definition, then check it with relay validate or save it in the dashboard.",
     );
   },
@@ -66,8 +66,8 @@ async function readText(file: string): Promise<string> {
 }
 
 /** Reads the secret from standard input or RELAY_SECRET. Returns null without one. */
-export async function readSecret(input: Input, world: World): Promise<string | null> {
-  const secret = input.on("secret-stdin") ? (await world.readInput()).trim() : (world.env.RELAY_SECRET ?? "");
+export async function readSecret(input: Input, io: Io): Promise<string | null> {
+  const secret = input.on("secret-stdin") ? (await io.readInput()).trim() : (io.env.RELAY_SECRET ?? "");
   return secret === "" ? null : secret;
 }
 

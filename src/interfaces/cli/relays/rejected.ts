@@ -25,10 +25,10 @@ export const relaysRejected: Command = {
     ...OF_RELAY,
   ],
   examples: ["relay relays rejected orders", "relay relays rejected orders --close --yes"],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
     const isClosing = input.on("close");
-    const rejected = await withApi(isClosing ? "write" : "read", input, world, async (api) => {
+    const rejected = await withApi(isClosing ? "write" : "read", input, io, async (api) => {
       const path = `${pathOf(name)}/rejected`;
       const read = await api.request<{ rejected: RejectedView }>("GET", path);
       if (isClosing) {
@@ -38,17 +38,17 @@ export const relaysRejected: Command = {
             `The relay ${name} still rejects its requests, so its list cannot be closed: store the sender's secret with relay relays set-secret ${name}.`,
           );
         if (!input.on("yes")) {
-          world.tell(plain(read.rejected.message));
+          io.inform(plain(read.rejected.message));
           const line = `relay relays rejected ${name} --close --yes`;
-          await requireYes(world, { question: "Close the list?", undone: "Nothing was closed", line });
+          await requireYes(io, { question: "Close the list?", undone: "Nothing was closed", line });
         }
         await api.request("POST", `${path}/close`);
       }
       return read.rejected;
     });
-    if (input.on("json")) world.say(writeJson(isClosing ? { closed: rejected } : { rejected }, 2));
-    else if (isClosing) world.tell(`The list of rejected requests of ${name} is closed.`);
-    else await saySheet(input, world, writeRejected(rejected));
+    if (input.on("json")) io.print(writeJson(isClosing ? { closed: rejected } : { rejected }, 2));
+    else if (isClosing) io.inform(`The list of rejected requests of ${name} is closed.`);
+    else await saySheet(input, io, writeRejected(rejected));
     return isClosing || rejected.requests === rejected.arrived ? 0 : 3;
   },
 };

@@ -11,7 +11,7 @@ import { ANYWHERE } from "../api/target.ts";
 import { openWebPage, WEB } from "../api/web-page.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { BASE_URL } from "../service-option.ts";
 import { LIMIT, readLimit } from "../terminal/listing.ts";
 import { sayList, saySheet } from "../terminal/terminal.ts";
@@ -64,7 +64,7 @@ export const relaysList: Command = {
     "relay relays list --state failing --sort traffic --search order",
     "relay relays list --environment production --json",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const limit = readLimit(input, DEFAULT_LIMIT);
     const query = {
       sort: input.choice("sort", RELAY_SORTS),
@@ -72,9 +72,9 @@ export const relaysList: Command = {
       search: input.text("search"),
     };
     const isFiltered = query.state !== null || query.search !== null;
-    const { held, items, next } = await withApi("read", input, world, (api) => listRelays(api, query, limit));
+    const { held, items, next } = await withApi("read", input, io, (api) => listRelays(api, query, limit));
     const listed = { items, of: null, isCut: next !== null, wantsCount: false };
-    await sayList(input, world, listed, {
+    await sayList(input, io, listed, {
       columns: [
         { heading: "NAME", value: (one) => one.name },
         { heading: "STATE", value: (one) => stateOf(one, held), tone: toneOfState },
@@ -104,15 +104,15 @@ export const relaysShow: Command = {
   arguments: [NAME],
   options: [WEB, ...OF_RELAY],
   examples: ["relay relays show checkout-completed", "relay relays show checkout-completed --web"],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
     if (input.on("web"))
-      return await openWebPage(input, world, async (api) => ({
+      return await openWebPage(input, io, async (api) => ({
         path: ["relays", (await readRelay(api, name)).relay.name],
       }));
-    const story = await withApi("read", input, world, (api) => readRelayStory(api, name));
-    if (input.on("json")) return world.say(writeJson(story, 2));
-    await saySheet(input, world, writeStory(story));
+    const story = await withApi("read", input, io, (api) => readRelayStory(api, name));
+    if (input.on("json")) return io.print(writeJson(story, 2));
+    await saySheet(input, io, writeStory(story));
   },
 };
 
@@ -124,11 +124,11 @@ export const relaysFunnel: Command = {
   arguments: [NAME],
   options: OF_RELAY,
   examples: ["relay relays funnel checkout-completed"],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
-    const { funnel } = await withApi("read", input, world, (api) => readRelayFunnel(api, name));
-    if (input.on("json")) return world.say(writeJson(funnel, 2));
-    await saySheet(input, world, writeFunnel(funnel));
+    const { funnel } = await withApi("read", input, io, (api) => readRelayFunnel(api, name));
+    if (input.on("json")) return io.print(writeJson(funnel, 2));
+    await saySheet(input, io, writeFunnel(funnel));
   },
 };
 
@@ -143,14 +143,14 @@ export const relaysChecklist: Command = {
     "relay relays checklist checkout-completed",
     "relay relays checklist checkout-completed --environment production --json",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
-    const { checklist } = await withApi("read", input, world, (api) => readRelayChecklist(api, name));
-    if (input.on("json")) world.say(writeJson(checklist, 2));
-    else await saySheet(input, world, writeChecklist(checklist));
+    const { checklist } = await withApi("read", input, io, (api) => readRelayChecklist(api, name));
+    if (input.on("json")) io.print(writeJson(checklist, 2));
+    else await saySheet(input, io, writeChecklist(checklist));
     // Without the profile, a command acts on the data directory of this folder.
     if (checklist.left > 0 && input.given("profile"))
-      world.tell(`Add --profile ${input.text("profile")} to each command above.`);
+      io.inform(`Add --profile ${input.text("profile")} to each command above.`);
     return checklist.left === 0 ? 0 : 3;
   },
 };
@@ -163,7 +163,7 @@ export const relaysPause: Command = {
   arguments: [NAME],
   options: OF_RELAY,
   examples: ["relay relays pause checkout-completed"],
-  run: (input, world) => setState(input, world, "paused"),
+  run: (input, io) => setState(input, io, "paused"),
 };
 
 export const relaysResume: Command = {
@@ -172,16 +172,16 @@ export const relaysResume: Command = {
   arguments: [NAME],
   options: OF_RELAY,
   examples: ["relay relays resume checkout-completed"],
-  run: (input, world) => setState(input, world, "resumed"),
+  run: (input, io) => setState(input, io, "resumed"),
 };
 
-async function setState(input: Input, world: World, to: "paused" | "resumed"): Promise<void> {
-  const { relay, held, foundSoon } = await withApi("write", input, world, async (api) => ({
+async function setState(input: Input, io: Io, to: "paused" | "resumed"): Promise<void> {
+  const { relay, held, foundSoon } = await withApi("write", input, io, async (api) => ({
     ...(await setRelayState(api, input.first(), to)),
     // A pause takes effect at once.
-    foundSoon: to === "paused" ? "" : formatPickupDelay(api, input, world),
+    foundSoon: to === "paused" ? "" : formatPickupDelay(api, input, io),
   }));
-  if (input.on("json")) world.say(writeJson({ relay }, 2));
+  if (input.on("json")) io.print(writeJson({ relay }, 2));
   const { waiting } = relay.last24h;
   const next =
     to === "paused"
@@ -191,5 +191,5 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
         : waiting === 0
           ? "no event of the last 24 hours waits."
           : `the waiting events (${waiting} in the last 24 hours) run now, in order.`;
-  world.tell(`${relay.name} is ${to}: ${next}${foundSoon}`);
+  io.inform(`${relay.name} is ${to}: ${next}${foundSoon}`);
 }

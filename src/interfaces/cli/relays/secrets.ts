@@ -7,7 +7,7 @@ import { writeJson } from "../../../base/json.ts";
 import { MAX_SECRET_OVERLAP_SECONDS } from "../../../base/limit.ts";
 import { formatPickupDelay, withApi } from "../api/connect.ts";
 import { type Command, type Input, UsageError } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { NAME, OF_RELAY } from "./relays.ts";
 import { changeRelaySecret, endRelayOverlap, rotateSigning } from "./request.ts";
 
@@ -33,18 +33,18 @@ export const relaysRotateSecret: Command = {
     "relay relays rotate-secret orders --overlap 86400",
     "relay relays rotate-secret orders --signing --overlap 86400",
   ],
-  async run(input, world) {
-    if (!input.on("signing")) return await changeSecret(input, world, null);
+  async run(input, io) {
+    if (!input.on("signing")) return await changeSecret(input, io, null);
     const name = input.first();
     const overlap = readOverlap(input);
-    const made = await withApi("write", input, world, (api) => rotateSigning(api, name, overlap));
+    const made = await withApi("write", input, io, (api) => rotateSigning(api, name, overlap));
     const { signingSecret, previousUntil } = made;
-    world.say(input.on("json") ? writeJson({ relay: name, ...made }, 2) : signingSecret);
+    io.print(input.on("json") ? writeJson({ relay: name, ...made }, 2) : signingSecret);
     const before =
       previousUntil === undefined
         ? ""
         : ` Calls also carry a signature of the previous secret until ${previousUntil}.`;
-    world.tell(
+    io.inform(
       `Copy the new signing secret of ${name} now: it is shown once. It signs the next outbound call.${before}`,
     );
   },
@@ -57,9 +57,9 @@ export const relaysSetSecret: Command = {
   arguments: [NAME],
   options: [OVERLAP, ...OF_RELAY],
   examples: ["relay relays set-secret orders < secret.txt"],
-  async run(input, world) {
-    const value = (await world.readInput()).trim();
-    if (value !== "") return await changeSecret(input, world, value);
+  async run(input, io) {
+    const value = (await io.readInput()).trim();
+    if (value !== "") return await changeSecret(input, io, value);
     throw new UsageError(
       `Standard input was empty, and the command reads the secret from it: relay relays set-secret ${input.first()} < file.`,
     );
@@ -79,14 +79,14 @@ export const relaysEndOverlap: Command = {
     ...OF_RELAY,
   ],
   examples: ["relay relays end-overlap orders"],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
-    const foundSoon = await withApi("write", input, world, async (api) => {
+    const foundSoon = await withApi("write", input, io, async (api) => {
       await endRelayOverlap(api, name, input.on("signing"));
-      return formatPickupDelay(api, input, world);
+      return formatPickupDelay(api, input, io);
     });
-    if (input.on("json")) world.say(writeJson({ relay: name }, 2));
-    world.tell(
+    if (input.on("json")) io.print(writeJson({ relay: name }, 2));
+    io.inform(
       input.on("signing")
         ? `Only the current signing secret of ${name} signs its calls now.${foundSoon}`
         : `Only the current secret of ${name} is valid now.${foundSoon}`,
@@ -98,20 +98,20 @@ function readOverlap(input: Input): number {
   return input.number("overlap", { from: 0, to: MAX_SECRET_OVERLAP_SECONDS }) ?? 0;
 }
 
-async function changeSecret(input: Input, world: World, value: string | null): Promise<void> {
+async function changeSecret(input: Input, io: Io, value: string | null): Promise<void> {
   const name = input.first();
   const overlap = readOverlap(input);
-  const { foundSoon, ...done } = await withApi("write", input, world, async (api) => ({
+  const { foundSoon, ...done } = await withApi("write", input, io, async (api) => ({
     ...(await changeRelaySecret(api, name, value, overlap)),
-    foundSoon: formatPickupDelay(api, input, world),
+    foundSoon: formatPickupDelay(api, input, io),
   }));
   const { receiverSecret, previousUntil } = done;
-  if (input.on("json")) world.say(writeJson({ relay: name, ...done }, 2));
-  else if (receiverSecret !== undefined) world.say(receiverSecret);
+  if (input.on("json")) io.print(writeJson({ relay: name, ...done }, 2));
+  else if (receiverSecret !== undefined) io.print(receiverSecret);
   const shown = receiverSecret === undefined ? "is stored." : "is shown once: give it to the sender.";
   const before =
     previousUntil === undefined
       ? "The previous secret is no longer valid."
       : `The previous secret is valid until ${previousUntil}.`;
-  world.tell(`The new secret of ${name} ${shown} ${before}${foundSoon}`);
+  io.inform(`The new secret of ${name} ${shown} ${before}${foundSoon}`);
 }

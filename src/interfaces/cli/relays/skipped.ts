@@ -4,7 +4,7 @@ import { plain } from "../../../base/text.ts";
 import type { SkippedRunsView, StartedRunsView } from "../../../engine/schedule/skipped-run.ts";
 import { withApi } from "../api/connect.ts";
 import type { Command, Input } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { requireYes } from "../terminal/confirm.ts";
 import { saySheet } from "../terminal/terminal.ts";
 import { NAME, OF_RELAY } from "./relays.ts";
@@ -28,28 +28,28 @@ export const relaysSkipped: Command = {
     "relay relays skipped nightly --run --yes",
     "relay relays skipped nightly --run --at 2026-11-21T00:00:00.000Z --dry-run",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
     const path = `${pathOf(name)}/skipped`;
     const starts = input.on("run") && !input.on("dry-run");
     const asked = input.list("at");
-    await withApi(starts ? "write" : "read", input, world, async (api) => {
+    await withApi(starts ? "write" : "read", input, io, async (api) => {
       const found = (await api.request<{ skipped: SkippedRunsView }>("GET", path)).skipped;
       const chosen = { ...found, runs: chooseRuns(found, asked) };
-      if (!starts) return await showRuns(input, world, chosen);
+      if (!starts) return await showRuns(input, io, chosen);
       if (chosen.runs.length === 0 && asked.length === 0)
-        return world.tell(`No hold skipped a run of ${name} that has no event.`);
+        return io.inform(`No hold skipped a run of ${name} that has no event.`);
       if (!input.on("yes")) {
-        world.tell(writeRuns(chosen).join("\n"));
+        io.inform(writeRuns(chosen).join("\n"));
         const line = `relay relays skipped ${name} --run --yes`;
         const question = chosen.runs.length === 1 ? "Start this run?" : "Start these runs?";
-        await requireYes(world, { question, undone: "Nothing was started", line });
+        await requireYes(io, { question, undone: "Nothing was started", line });
       }
       // The server refuses a time that is no skipped run.
       const at = asked.length > 0 ? asked : chosen.runs.map((run) => run.at);
       const started = await api.request<StartedRunsView>("POST", `${path}/run`, { at });
-      if (input.on("json")) world.say(writeJson(started, 2));
-      world.tell(writeStarted(name, started));
+      if (input.on("json")) io.print(writeJson(started, 2));
+      io.inform(writeStarted(name, started));
     });
   },
 };
@@ -60,9 +60,9 @@ function chooseRuns({ runs }: SkippedRunsView, asked: readonly string[]): Skippe
   return runs.filter(({ at }) => times.has(Date.parse(at)));
 }
 
-async function showRuns(input: Input, world: World, runs: SkippedRunsView): Promise<void> {
-  if (input.on("json")) world.say(writeJson({ skipped: runs }, 2));
-  else await saySheet(input, world, writeRuns(runs));
+async function showRuns(input: Input, io: Io, runs: SkippedRunsView): Promise<void> {
+  if (input.on("json")) io.print(writeJson({ skipped: runs }, 2));
+  else await saySheet(input, io, writeRuns(runs));
 }
 
 function writeRuns({ relay, held, runs }: SkippedRunsView): string[] {

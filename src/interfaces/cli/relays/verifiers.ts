@@ -16,17 +16,17 @@ export const verifiers: Command = {
   arguments: [{ name: "language", help: "the language of your server", optional: true, of: LANGUAGES }],
   options: [JSON_OUTPUT],
   examples: ["relay verifiers", "relay verifiers python"],
-  async run(input, world) {
+  async run(input, io) {
     const sought = input.first().toLowerCase();
     if (sought === "") {
-      await sayList(input, world, NOTICE_VERIFIERS, {
+      await sayList(input, io, NOTICE_VERIFIERS, {
         columns: [
           { heading: "LANGUAGE", value: ({ language }) => language },
           { heading: "FILE", value: ({ file }) => file },
         ],
         none: "",
       });
-      if (!input.on("json")) world.tell(`\nPrint the code: ${programWord(world)} verifiers <language>`);
+      if (!input.on("json")) io.inform(`\nPrint the code: ${programWord(io)} verifiers <language>`);
       return;
     }
     const found = NOTICE_VERIFIERS.find(({ language }) => language === sought);
@@ -35,6 +35,6 @@ export const verifiers: Command = {
         "not_found",
         `There is no code in ${JSON.stringify(sought)}: choose one of ${LANGUAGES.join(", ")}.`,
       );
-    world.say(input.on("json") ? writeJson({ ...found }, 2) : found.code.trimEnd());
+    io.print(input.on("json") ? writeJson({ ...found }, 2) : found.code.trimEnd());
   },
 };

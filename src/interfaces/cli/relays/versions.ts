@@ -23,11 +23,11 @@ export const relaysHistory: Command = {
   arguments: [NAME],
   options: [SINCE, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay relays history orders"],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
     const time = { of: (one: RelayVersion) => one.at, ordered: true };
-    const versions = await listItems<RelayVersion>(input, world, `${pathOf(name)}/versions`, {}, time);
-    await sayList(input, world, versions, {
+    const versions = await listItems<RelayVersion>(input, io, `${pathOf(name)}/versions`, {}, time);
+    await sayList(input, io, versions, {
       columns: [
         { heading: "VERSION", value: ({ version }) => String(version), right: true },
         { heading: "AT", value: ({ at }) => at },
@@ -64,14 +64,14 @@ export const relaysRestore: Command = {
     ...ANYWHERE,
   ],
   examples: ["relay relays restore orders --to 3"],
-  async run(input, world) {
+  async run(input, io) {
     const name = input.first();
     const restores = input.number("to", { from: 1, to: Number.MAX_SAFE_INTEGER });
     if (restores === null)
       throw new UsageError(
         "--to is missing: name the version to restore. relay relays history lists the versions.",
       );
-    const saved = await withApi<SavedRelay>("write", input, world, async (api) => {
+    const saved = await withApi<SavedRelay>("write", input, io, async (api) => {
       const path = pathOf(name);
       const { relay } = await api.request<{ relay: RelayView }>("GET", path);
       return await api.request<SavedRelay>("POST", `${path}/restore`, {
@@ -79,10 +79,10 @@ export const relaysRestore: Command = {
         version: relay.version,
       });
     });
-    if (input.on("json")) world.say(writeJson(saved, 2));
-    world.tell(
+    if (input.on("json")) io.print(writeJson(saved, 2));
+    io.inform(
       `${name} is now at version ${saved.relay.version}, with the definition of version ${restores}.`,
     );
-    for (const warning of tellWarnings(saved.warnings)) world.tell(`Warning: ${warning}`);
+    for (const warning of tellWarnings(saved.warnings)) io.inform(`Warning: ${warning}`);
   },
 };

@@ -28,7 +28,7 @@ import type { AuditAction } from "../../../platform/audit/audit-action.ts";
 import type { Writer } from "../../../store/port.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "../command.ts";
 import { JSON_OUTPUT, readRunningUrl, withStore } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "../service-option.ts";
 import { count } from "../sync/plan-lines.ts";
 import { sayList } from "../terminal/terminal.ts";
@@ -61,7 +61,7 @@ interface GivenOwner {
 /** Creates or resets an owner and audits it in one transaction. It writes what a script needs: the link, or the address that can sign in now. */
 async function settleOwner(
   input: Input,
-  world: World,
+  io: Io,
   action: "owner.created" | "owner.reset",
   settle: (tx: Writer, given: GivenOwner) => Promise<Owner>,
   /** Runs in the same transaction. Its lines are printed after the link. */
@@ -69,9 +69,9 @@ async function settleOwner(
 ): Promise<void> {
   const email = input.text("email");
   if (email === null) throw new UsageError("--email is missing: write --email you@example.com.");
-  const password = input.on("password-stdin") ? (await world.readInput()).replace(/\r?\n$/, "") : null;
+  const password = input.on("password-stdin") ? (await io.readInput()).replace(/\r?\n$/, "") : null;
   const passwordHash = password === null ? null : await hashPassword(password);
-  const nowMs = world.clock.now();
+  const nowMs = io.clock.now();
   const change = async (tx: Writer) => {
     const owner = await settle(tx, { email, passwordHash, nowMs });
     await writeAudit(tx, {
@@ -86,28 +86,28 @@ async function settleOwner(
     return { owner, link, also: await andThen(tx, owner, nowMs) };
   };
   const create = action === "owner.created";
-  if (create) refuseProjectFolder(input, world);
-  const { owner, link, also } = await withStore(input, world, (store) => store.write("dashboard", change), {
+  if (create) refuseProjectFolder(input, io);
+  const { owner, link, also } = await withStore(input, io, (store) => store.write("dashboard", change), {
     create,
   });
   const baseUrl =
-    readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world)) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
+    readBaseUrl(input) ?? readRunningUrl(readDataDir(input, io)) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
   const url = link === null ? null : signinLinkUrl(baseUrl, "reset", link.token);
   const expiresAt = link === null ? null : toIso(link.expiresAt);
   if (input.on("json")) {
-    world.say(writeJson({ email: owner.email, link: url, expiresAt, ...also.data }, 2));
+    io.print(writeJson({ email: owner.email, link: url, expiresAt, ...also.data }, 2));
   } else if (url === null) {
-    world.say(owner.email);
-    world.tell(
+    io.print(owner.email);
+    io.inform(
       `${owner.email} can sign in at ${baseUrl} now. Earlier sessions and keys of relay login have ended.`,
     );
   } else {
-    world.say(url);
-    world.tell(
+    io.print(url);
+    io.inform(
       `${owner.email} sets a password with this link. It works once, until ${expiresAt}.${action === "owner.reset" ? " Earlier sessions and keys of relay login stay valid until then: relay admin sign-out ends the sessions." : ""}`,
     );
   }
-  for (const line of also.lines) world.tell(line);
+  for (const line of also.lines) io.inform(line);
 }
 
 interface AlsoSaid {
@@ -182,7 +182,7 @@ export const adminCreate: Command = {
     "relay admin create --email you@example.com --base-url https://relay.example.com",
     "relay admin create --email you@example.com --password-stdin < password.txt",
   ],
-  run: (input, world) => settleOwner(input, world, "owner.created", createOwner),
+  run: (input, io) => settleOwner(input, io, "owner.created", createOwner),
 };
 
 export const adminReset: Command = {
@@ -195,10 +195,10 @@ export const adminReset: Command = {
     "relay admin reset --email you@example.com",
     "relay admin reset --email you@example.com --end-keys --end-owners",
   ],
-  run: (input, world) =>
+  run: (input, io) =>
     settleOwner(
       input,
-      world,
+      io,
       "owner.reset",
       async (tx, { email, passwordHash, nowMs }) => {
         const owner = await findOwnerByEmail(tx, email);
@@ -221,10 +221,10 @@ export const adminList: Command = {
   details: "The list shows the sessions of each owner and when the owner was last seen.",
   options: [JSON_OUTPUT, ...DATA],
   examples: ["relay admin list"],
-  async run(input, world) {
-    const nowMs = world.clock.now();
-    const owners = await withStore(input, world, (store) => store.read((tx) => listOwnerViews(tx, nowMs)));
-    await sayList(input, world, owners, {
+  async run(input, io) {
+    const nowMs = io.clock.now();
+    const owners = await withStore(input, io, (store) => store.read((tx) => listOwnerViews(tx, nowMs)));
+    await sayList(input, io, owners, {
       columns: [
         { heading: "EMAIL", value: (one) => one.email, raw: true },
         { heading: "SIGNED IN", value: (one) => String(one.sessions), right: true },
@@ -242,19 +242,19 @@ const EMAIL = { name: "email", help: "the owner's address" } as const;
 /** Performs an action on the owner that the command names, and audits it in the same transaction. */
 async function actOn<Result>(
   input: Input,
-  world: World,
+  io: Io,
   action: AuditAction,
   act: (tx: Writer, owner: Owner) => Promise<Result>,
 ): Promise<Result> {
   const email = input.first();
-  return await withStore(input, world, (store) =>
+  return await withStore(input, io, (store) =>
     store.write("dashboard", async (tx) => {
       const owner = await findOwnerByEmail(tx, email);
       if (owner === null)
         throw new CommandFailure("not_found", `There is no owner ${email}: relay admin list shows them.`);
       const done = await act(tx, owner);
       const by = formatActor(COMMAND_LINE);
-      const row = { environmentId: SERVER_SCOPE, nowMs: world.clock.now(), by, action };
+      const row = { environmentId: SERVER_SCOPE, nowMs: io.clock.now(), by, action };
       await writeAudit(tx, { ...row, target: `owner:${owner.email}` });
       return done;
     }),
@@ -268,9 +268,9 @@ export const adminRemove: Command = {
   arguments: [EMAIL],
   options: DATA,
   examples: ["relay admin remove former@example.com"],
-  async run(input, world) {
-    const { email } = await actOn(input, world, "owner.removed", (tx, { id }) => removeOwner(tx, id));
-    world.tell(`${email} is not an owner any more.`);
+  async run(input, io) {
+    const { email } = await actOn(input, io, "owner.removed", (tx, { id }) => removeOwner(tx, id));
+    io.inform(`${email} is not an owner any more.`);
   },
 };
 
@@ -281,10 +281,10 @@ export const adminSignOut: Command = {
   arguments: [EMAIL],
   options: DATA,
   examples: ["relay admin sign-out you@example.com"],
-  async run(input, world) {
-    const ended = await actOn(input, world, "owner.signed_out_everywhere", (tx, { id }) =>
+  async run(input, io) {
+    const ended = await actOn(input, io, "owner.signed_out_everywhere", (tx, { id }) =>
       endSessions(tx, id, null),
     );
-    world.tell(`${count(ended, "session")} ended.`);
+    io.inform(`${count(ended, "session")} ended.`);
   },
 };

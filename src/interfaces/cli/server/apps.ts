@@ -23,7 +23,7 @@ import {
 } from "../../../store/sqlite/directory-lock.ts";
 import { type Command, CommandFailure, type Input } from "../command.ts";
 import { JSON_OUTPUT, withStore } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { DATA, readDataDir } from "../service-option.ts";
 import { requireYes } from "../terminal/confirm.ts";
 import { sayList } from "../terminal/terminal.ts";
@@ -44,15 +44,15 @@ export const appsCreate: Command = {
     ...DATA,
   ],
   examples: ['relay apps create "My shop" --id shop --data-dir /var/lib/relay'],
-  async run(input, world) {
-    refuseProjectFolder(input, world);
-    const nowMs = world.clock.now();
+  async run(input, io) {
+    refuseProjectFolder(input, io);
+    const nowMs = io.clock.now();
     const { app, environments } = await withStore(
       input,
-      world,
+      io,
       (store) =>
         store.write("dashboard", async (tx) => {
-          if ((await findLocalEnvironment(tx)) !== null) throw refuseLocal(readDataDir(input, world));
+          if ((await findLocalEnvironment(tx)) !== null) throw refuseLocal(readDataDir(input, io));
           const made = await createApp(tx, {
             id: input.text("id") ?? undefined,
             name: input.first(),
@@ -73,11 +73,11 @@ export const appsCreate: Command = {
     );
     const names = environments.map((environment) => environment.name);
     if (input.on("json")) {
-      world.say(writeJson({ id: app.id, name: app.name, environments: names }, 2));
+      io.print(writeJson({ id: app.id, name: app.name, environments: names }, 2));
       return;
     }
-    world.say(app.id);
-    world.tell(
+    io.print(app.id);
+    io.inform(
       `The app ${app.name} has the environments ${names.join(" and ")}. Next: relay keys create --app ${app.id} --environment ${names[0]}`,
     );
   },
@@ -91,10 +91,10 @@ function refuseLocal(folder: string): CommandFailure {
 }
 
 /** Refuses a project's folder. An app or an owner made there by mistake would leave a server's database for relay dev to find. */
-export function refuseProjectFolder(input: Input, world: World): void {
-  const folder = readDataDir(input, world);
+export function refuseProjectFolder(input: Input, io: Io): void {
+  const folder = readDataDir(input, io);
   if (input.text("data-dir") !== null || existsSync(join(folder, "relay.db"))) return;
-  if (existsSync(join(world.cwd, "service", "relays"))) throw refuseLocal(folder);
+  if (existsSync(join(io.cwd, "service", "relays"))) throw refuseLocal(folder);
 }
 
 export const appsList: Command = {
@@ -102,8 +102,8 @@ export const appsList: Command = {
   summary: "list the apps of a data directory",
   options: [JSON_OUTPUT, ...DATA],
   examples: ["relay apps list"],
-  async run(input, world) {
-    const items = await withStore(input, world, (store) =>
+  async run(input, io) {
+    const items = await withStore(input, io, (store) =>
       store.read(async (tx) => {
         const environments = await listEnvironments(tx, null);
         return (await listApps(tx)).map((app) => ({
@@ -114,7 +114,7 @@ export const appsList: Command = {
         }));
       }),
     );
-    await sayList(input, world, items, {
+    await sayList(input, io, items, {
       columns: [
         { heading: "ID", value: (app) => app.id },
         { heading: "NAME", value: (app) => app.name, raw: true },
@@ -137,15 +137,15 @@ export const appsRename: Command = {
   ],
   options: [JSON_OUTPUT, ...DATA],
   examples: ['relay apps rename shop "Our shop" --data-dir /var/lib/relay'],
-  async run(input, world) {
+  async run(input, io) {
     const [id = "", name = ""] = input.positionals;
-    const { before, after } = await withStore(input, world, (store) =>
+    const { before, after } = await withStore(input, io, (store) =>
       store.write("dashboard", async (tx) => {
         const renamed = await renameApp(tx, id, name);
         if (renamed.before.name !== renamed.after.name)
           await writeAudit(tx, {
             environmentId: SERVER_SCOPE,
-            nowMs: world.clock.now(),
+            nowMs: io.clock.now(),
             by: formatActor(COMMAND_LINE),
             action: "app.renamed",
             target: `app:${id}`,
@@ -156,8 +156,8 @@ export const appsRename: Command = {
       }),
     );
     const changed = before.name !== after.name;
-    if (input.on("json")) world.say(writeJson({ id, name: after.name, before: before.name, changed }, 2));
-    world.tell(
+    if (input.on("json")) io.print(writeJson({ id, name: after.name, before: before.name, changed }, 2));
+    io.inform(
       changed
         ? `The app ${id} has the name ${after.name} now. Its old name was ${before.name}. Its id is still ${id}.`
         : `The app ${id} already has the name ${after.name}: nothing changed.`,
@@ -181,20 +181,20 @@ export const appsDelete: Command = {
     ...DATA,
   ],
   examples: ["relay apps delete trial --confirm trial --data-dir /var/lib/relay"],
-  async run(input, world) {
+  async run(input, io) {
     const appId = input.first();
-    await withStore(input, world, async (store) => {
+    await withStore(input, io, async (store) => {
       const contents = await countApp(store, appId);
-      if (!input.on("json")) world.tell(tellContents(contents));
-      const confirm = input.text("confirm") ?? (await askToDelete(contents, world));
+      if (!input.on("json")) io.inform(tellContents(contents));
+      const confirm = input.text("confirm") ?? (await askToDelete(contents, io));
       const by = formatActor(COMMAND_LINE);
-      const nowMs = world.clock.now();
+      const nowMs = io.clock.now();
       await store.write("dashboard", (tx) =>
         deleteApp(tx, { appId, confirm, force: false, contents, by, nowMs }),
       );
-      if (input.on("json")) world.say(writeJson({ deleted: contents }, 2));
-      const isEmptied = await emptyHere(store, appId, input, world);
-      world.tell(
+      if (input.on("json")) io.print(writeJson({ deleted: contents }, 2));
+      const isEmptied = await emptyHere(store, appId, input, io);
+      io.inform(
         isEmptied
           ? `The app ${appId} and its data are deleted. Only earlier backups still contain it.`
           : `The app ${appId} is deleted. The running server, or the next one that starts, removes its data.`,
@@ -210,9 +210,9 @@ function tellContents({ app, environments }: AppContents): string {
 }
 
 /** Asks before the deletion, and returns the app's id after a yes. */
-async function askToDelete({ app, standsAgainst }: AppContents, world: World): Promise<string> {
+async function askToDelete({ app, standsAgainst }: AppContents, io: Io): Promise<string> {
   if (standsAgainst !== null) throw new CommandFailure("in_use", standsAgainst);
-  await requireYes(world, {
+  await requireYes(io, {
     question: `Delete ${app.id} with all of that permanently?`,
     undone: "Nothing was deleted",
     line: `relay apps delete ${app.id} --confirm ${app.id}`,
@@ -221,17 +221,17 @@ async function askToDelete({ app, standsAgainst }: AppContents, world: World): P
 }
 
 /** Empties the app if no server runs that would do it. Returns true if it did. */
-async function emptyHere(store: Store, appId: string, input: Input, world: World): Promise<boolean> {
+async function emptyHere(store: Store, appId: string, input: Input, io: Io): Promise<boolean> {
   let lock: DirectoryLock;
   try {
-    lock = lockDataDirectory(readDataDir(input, world), "relay apps delete", world.clock.now());
+    lock = lockDataDirectory(readDataDir(input, io), "relay apps delete", io.clock.now());
   } catch (error) {
     if (error instanceof DataDirectoryTaken) return false;
     throw error;
   }
   try {
     while (await store.write("erasure", (tx) => emptyApp(tx, appId)));
-    return await store.write("erasure", (tx) => endRemoval(tx, appId, world.clock.now()));
+    return await store.write("erasure", (tx) => endRemoval(tx, appId, io.clock.now()));
   } finally {
     lock.release();
   }

@@ -11,7 +11,7 @@ import { type CopyTarget, openCopyTarget } from "../../../operator/backup/copy-t
 import { formatBytes } from "../../../operator/doctor/finding.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT, openSealerHere, withStore } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { DATA, readDatabase, readDataDir } from "../service-option.ts";
 import { sayList } from "../terminal/terminal.ts";
 import { COPY_OPTIONS, LIST_SECRETS, openCopyStore, requireCopyUrl } from "./copy-option.ts";
@@ -29,12 +29,12 @@ export const backupsList: Command = {
     "relay backups list",
     "relay backups list --remote s3://my-backups/relay --endpoint https://s3.example.com",
   ],
-  async run(input, world) {
-    if (input.on("remote")) return await explained(() => listRemote(input, world));
+  async run(input, io) {
+    if (input.on("remote")) return await explained(() => listRemote(input, io));
     if (input.positionals.length > 0) throw new UsageError("A URL needs --remote.");
     refuseShared(input);
-    const dataDir = readDataDir(input, world);
-    const rows = await withStore(input, world, (store) => store.read(listCopies));
+    const dataDir = readDataDir(input, io);
+    const rows = await withStore(input, io, (store) => store.read(listCopies));
     const failure = findFailure(rows);
     const items = listBackups(dataDir).map(({ name, atMs, bytes }) => {
       const row = rows.find((one) => one.name === name);
@@ -46,7 +46,7 @@ export const backupsList: Command = {
         failure: row?.failure ?? null,
       };
     });
-    await sayList(input, world, items, {
+    await sayList(input, io, items, {
       columns: [
         { heading: "BACKUP", value: ({ name }) => name },
         { heading: "SIZE", value: ({ bytes }) => formatBytes(bytes) },
@@ -56,26 +56,26 @@ export const backupsList: Command = {
       none: `There is no backup in ${backupFolder(dataDir)}: make one with relay backup.`,
     });
     if (failure !== null && !input.on("json"))
-      world.tell(`The last copy failed at ${toIso(failure.atMs)}: ${failure.message}`);
+      io.inform(`The last copy failed at ${toIso(failure.atMs)}: ${failure.message}`);
   },
 };
 
-async function listRemote(input: Input, world: World): Promise<void> {
+async function listRemote(input: Input, io: Io): Promise<void> {
   const [text] = input.positionals;
   const url = text === undefined ? null : requireCopyUrl(text);
-  const target = url === null ? await openTarget(input, world) : null;
+  const target = url === null ? await openTarget(input, io) : null;
   const bucket = url?.bucket ?? target?.bucket ?? "";
   const copies =
     target !== null
       ? new CopyStore(target)
-      : await openCopyStore(input, world, bucket, url?.key.replace(/\/+$/, "") ?? "");
+      : await openCopyStore(input, io, bucket, url?.key.replace(/\/+$/, "") ?? "");
   const items = (await copies.list()).map(({ key, name, atMs, bytes }) => ({
     url: `s3://${bucket}/${key}`,
     name,
     at: toIso(atMs),
     bytes,
   }));
-  await sayList(input, world, items, {
+  await sayList(input, io, items, {
     columns: [
       { heading: "COPY", value: (item) => item.url },
       { heading: "SIZE", value: ({ bytes }) => formatBytes(bytes) },
@@ -95,24 +95,24 @@ export const backupsCopy: Command = {
   ],
   options: [{ name: "test", help: "only write, read and delete a small object" }, JSON_OUTPUT, ...DATA],
   examples: ["relay backups copy", "relay backups copy --data-dir /var/lib/relay"],
-  async run(input, world) {
+  async run(input, io) {
     refuseShared(input);
     await explained(async () => {
-      const target = await openTarget(input, world);
+      const target = await openTarget(input, io);
       if (input.on("test")) {
         await new CopyStore(target).test();
-        return world.say(input.on("json") ? writeJson({ tested: true }, 2) : "The connection works.");
+        return io.print(input.on("json") ? writeJson({ tested: true }, 2) : "The connection works.");
       }
-      const copy = await copyBackup(input, world, target);
-      if (input.on("json")) return world.say(writeJson(copy, 2));
-      world.say(`Copied ${copy.name} to ${copy.url}, encrypted: ${formatBytes(copy.bytes)}.`);
-      world.tell("The passphrase and master.key are not in the copy: store both in another place.");
+      const copy = await copyBackup(input, io, target);
+      if (input.on("json")) return io.print(writeJson(copy, 2));
+      io.print(`Copied ${copy.name} to ${copy.url}, encrypted: ${formatBytes(copy.bytes)}.`);
+      io.inform("The passphrase and master.key are not in the copy: store both in another place.");
     });
   },
 };
 
-async function copyBackup(input: Input, world: World, target: CopyTarget) {
-  const dataDir = readDataDir(input, world);
+async function copyBackup(input: Input, io: Io, target: CopyTarget) {
+  const dataDir = readDataDir(input, io);
   const backups = listBackups(dataDir);
   const name = input.positionals[0] ?? backups[0]?.name;
   if (name === undefined) throw new BackupRefused("There is no backup yet: make one with relay backup.");
@@ -120,14 +120,14 @@ async function copyBackup(input: Input, world: World, target: CopyTarget) {
     throw new BackupRefused(`There is no backup ${name}: relay backups list shows the ones that exist.`);
   const copies = new CopyStore(target);
   const limit = () =>
-    world.endWithin(STALL_MS, "The endpoint took no data for 5 minutes: check it and the network.\n");
+    io.endWithin(STALL_MS, "The endpoint took no data for 5 minutes: check it and the network.\n");
   let cancel = limit();
   const copy = await copies.upload(join(backupFolder(dataDir), name), target.passphrase, () => {
     cancel();
     cancel = limit();
   });
-  await withStore(input, world, (store) =>
-    store.write("app", (tx) => recordCopy(tx, { name, bytes: copy.bytes, nowMs: world.clock.now() })),
+  await withStore(input, io, (store) =>
+    store.write("app", (tx) => recordCopy(tx, { name, bytes: copy.bytes, nowMs: io.clock.now() })),
   );
   await copies.prune(target.keep, copy.key).catch((error: Error) => {
     throw new BackupRefused(
@@ -139,10 +139,10 @@ async function copyBackup(input: Input, world: World, target: CopyTarget) {
 }
 
 /** Returns the endpoint that an owner set. Throws BackupRefused if there is none. */
-async function openTarget(input: Input, world: World): Promise<CopyTarget> {
+async function openTarget(input: Input, io: Io): Promise<CopyTarget> {
   refuseShared(input);
-  const target = await withStore(input, world, async (store) => {
-    const sealer = await openSealerHere(store, input, world);
+  const target = await withStore(input, io, async (store) => {
+    const sealer = await openSealerHere(store, input, io);
     return await store.read((tx) => openCopyTarget(tx, sealer));
   });
   if (target !== null) return target;

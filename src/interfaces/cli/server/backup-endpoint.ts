@@ -16,7 +16,7 @@ import { parseAllowList } from "../../../platform/outbound/address.ts";
 import type { Store } from "../../../store/port.ts";
 import { type Command, type Input, type Option, UsageError } from "../command.ts";
 import { JSON_OUTPUT, openSealerHere, readAllowPrivate, withStore } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { ALLOW_PRIVATE, DATA, readDataDir } from "../service-option.ts";
 import { saySheet } from "../terminal/terminal.ts";
 import { explained, refuseShared } from "./backup-copy.ts";
@@ -62,7 +62,7 @@ export const backupsEndpoint: Command = {
     "relay backups endpoint s3://my-backups/relay --endpoint https://s3.example.com",
     "relay backups endpoint --test --data-dir /var/lib/relay",
   ],
-  async run(input, world) {
+  async run(input, io) {
     refuseShared(input);
     const sets = input.positionals.length > 0 || SETTINGS.some((name) => input.given(name));
     const removes = input.on("remove");
@@ -71,47 +71,47 @@ export const backupsEndpoint: Command = {
         "--remove changes nothing else: run another command for the test or the settings.",
       );
     await explained(() =>
-      withStore(input, world, async (store) => {
-        if (removes) return await remove(store, input, world);
-        if (sets) await set(store, input, world);
-        if (input.on("test")) await test(store, input, world);
-        await show(store, input, world);
+      withStore(input, io, async (store) => {
+        if (removes) return await remove(store, input, io);
+        if (sets) await set(store, input, io);
+        if (input.on("test")) await test(store, input, io);
+        await show(store, input, io);
       }),
     );
   },
 };
 
-async function show(store: Store, input: Input, world: World): Promise<void> {
+async function show(store: Store, input: Input, io: Io): Promise<void> {
   const target = await store.read(viewCopyTarget);
   const isTested = input.on("test");
-  if (input.on("json")) return world.say(writeJson({ target, ...(isTested ? { tested: true } : {}) }, 2));
+  if (input.on("json")) return io.print(writeJson({ target, ...(isTested ? { tested: true } : {}) }, 2));
   if (target === null)
-    return world.tell(
+    return io.inform(
       "No S3 endpoint is set: relay backups endpoint s3://bucket/folder --endpoint <url> sets one.",
     );
   const { endpoint, region, accessKeyId, keep } = target;
-  await saySheet(input, world, [
+  await saySheet(input, io, [
     `${formatUrl(target)}  at ${endpoint}`,
     `  region ${region}, access key ID ${accessKeyId}, keeps ${keep} ${keep === 1 ? "copy" : "copies"}`,
   ]);
-  if (isTested) world.tell("The connection works: Relay wrote, read and deleted an object.");
+  if (isTested) io.inform("The connection works: Relay wrote, read and deleted an object.");
 }
 
-async function set(store: Store, input: Input, world: World): Promise<void> {
+async function set(store: Store, input: Input, io: Io): Promise<void> {
   const before = await store.read(findCopyTarget);
-  const given = await readTarget(input, world, before);
-  const sealer = await openSealerHere(store, input, world);
-  const allow = parseAllowList(readAllowPrivate(input, world));
-  const change = { nowMs: world.clock.now(), by: formatActor(COMMAND_LINE), sealer, allow };
+  const given = await readTarget(input, io, before);
+  const sealer = await openSealerHere(store, input, io);
+  const allow = parseAllowList(readAllowPrivate(input, io));
+  const change = { nowMs: io.clock.now(), by: formatActor(COMMAND_LINE), sealer, allow };
   await store.write("dashboard", (tx) => changeCopyTarget(tx, change, given));
   if (given.passphrase !== undefined)
-    world.tell("Store the passphrase and master.key in another place: a restore needs both.");
+    io.inform("Store the passphrase and master.key in another place: a restore needs both.");
 }
 
 /** Returns the endpoint to store. It asks for a secret only if none is stored that fits. */
 async function readTarget(
   input: Input,
-  world: World,
+  io: Io,
   before: Awaited<ReturnType<typeof findCopyTarget>>,
 ): Promise<CopyTargetInput> {
   const [text] = input.positionals;
@@ -127,9 +127,9 @@ async function readTarget(
   const keep = input.number("keep", { from: 1, to: MAX_BACKUPS_KEPT }) ?? before?.keep ?? USUAL_KEEP;
   const endpoint = readEndpoint(endpointText);
   const stored = before?.endpoint === endpoint ? before.accessKeyId : null;
-  const accessKeyId = findKeyId(world) ?? stored ?? (await readKeyId(world));
-  const secretAccessKey = accessKeyId === stored ? findSecretKey(world) : await readSecretKey(world);
-  const passphrase = before === null ? await readNewPassphrase(world) : findPassphrase(world);
+  const accessKeyId = findKeyId(io) ?? stored ?? (await readKeyId(io));
+  const secretAccessKey = accessKeyId === stored ? findSecretKey(io) : await readSecretKey(io);
+  const passphrase = before === null ? await readNewPassphrase(io) : findPassphrase(io);
   return {
     endpoint,
     bucket,
@@ -143,22 +143,22 @@ async function readTarget(
 }
 
 /** Tests the endpoint as the service does, in a separate process and after the check of its addresses. */
-async function test(store: Store, input: Input, world: World): Promise<void> {
-  const { clock } = world;
-  const dataDir = readDataDir(input, world);
-  const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
-  const start = makeCopyStarter(dataDir, world.env.RELAY_MASTER_KEY || null);
-  const allowPrivate = readAllowPrivate(input, world);
+async function test(store: Store, input: Input, io: Io): Promise<void> {
+  const { clock } = io;
+  const dataDir = readDataDir(input, io);
+  const log = createLog({ clock, format: "text", sink: (line) => io.inform(line) });
+  const start = makeCopyStarter(dataDir, io.env.RELAY_MASTER_KEY || null);
+  const allowPrivate = readAllowPrivate(input, io);
   await new BackupCopies({ dataDir, store, clock, log, allowPrivate, start }).test();
 }
 
-async function remove(store: Store, input: Input, world: World): Promise<void> {
+async function remove(store: Store, input: Input, io: Io): Promise<void> {
   const target = await store.read(viewCopyTarget);
-  const change = { nowMs: world.clock.now(), by: formatActor(COMMAND_LINE) };
+  const change = { nowMs: io.clock.now(), by: formatActor(COMMAND_LINE) };
   await store.write("dashboard", (tx) => removeCopyTarget(tx, change));
   const removed = target === null ? null : formatUrl(target);
-  if (input.on("json")) world.say(writeJson({ removed }, 2));
-  world.tell(
+  if (input.on("json")) io.print(writeJson({ removed }, 2));
+  io.inform(
     removed === null
       ? "No S3 endpoint is set: nothing changed."
       : `${removed} is removed. The copies in the bucket stay, and the server copies no more backups.`,

@@ -31,24 +31,24 @@ export const backupsSchedule: Command = {
     ...DATA,
   ],
   examples: ["relay backups schedule", "relay backups schedule 6h --keep 28 --data-dir /var/lib/relay"],
-  async run(input, world) {
+  async run(input, io) {
     const database = readDatabase(input);
     if (database !== null) throw new CommandFailure("backup_refused", sayHowElse(database));
     const [text] = input.positionals;
     const everyHours = text === undefined ? undefined : readHours(text);
     const keep = input.number("keep", { from: 1, to: MAX_BACKUPS_KEPT });
-    const schedule = await withStore(input, world, async (store) => {
+    const schedule = await withStore(input, io, async (store) => {
       const before = await store.read(readStoredSchedule);
       if (everyHours === undefined && keep === null) return before;
       const after: StoredSchedule = {
         everyHours: everyHours === undefined ? before.everyHours : everyHours,
         keep: keep ?? before.keep,
       };
-      const change = { nowMs: world.clock.now(), by: formatActor(COMMAND_LINE) };
+      const change = { nowMs: io.clock.now(), by: formatActor(COMMAND_LINE) };
       await store.write("dashboard", (tx) => changeStoredSchedule(tx, change, after));
       return after;
     });
-    world.say(input.on("json") ? writeJson(schedule, 2) : formatSchedule(schedule));
+    io.print(input.on("json") ? writeJson(schedule, 2) : formatSchedule(schedule));
   },
 };
 

@@ -11,7 +11,7 @@ import type { CopyStep } from "../../../store/sqlite/database-copy.ts";
 import { DatabaseRefused } from "../../../store/sqlite/database-file.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { DATA, readDatabase, readDataDir, underCwd } from "../service-option.ts";
 import { count } from "../sync/plan-lines.ts";
 import { CopyProgress } from "../terminal/progress.ts";
@@ -19,10 +19,10 @@ import { COPY_OPTIONS, openCopyStore, RESTORE_SECRETS, readCopyUrl, readPassphra
 
 /** Runs `work` and shows its progress. It turns a refusal into the command's error. */
 async function explained<Result>(
-  world: World,
+  io: Io,
   work: (onStep: (step: CopyStep) => void) => Promise<Result>,
 ): Promise<Result> {
-  await using progress = new CopyProgress(world);
+  await using progress = new CopyProgress(io);
   try {
     return await work(progress.onStep);
   } catch (error) {
@@ -57,25 +57,25 @@ export const backup: Command = {
     "relay backup /mnt/backup/relay.db",
     "relay backup relay.db --with-key --data-dir /var/lib/relay",
   ],
-  async run(input, world) {
+  async run(input, io) {
     refuseShared(input, sayHowElse);
-    const made = await explained(world, (onStep) =>
+    const made = await explained(io, (onStep) =>
       makeBackup({
-        dataDir: readDataDir(input, world),
-        file: underCwd(input.first(), world),
+        dataDir: readDataDir(input, io),
+        file: underCwd(input.first(), io),
         replace: input.on("force"),
         withKey: input.on("with-key"),
         onStep,
-        masterKey: world.env.RELAY_MASTER_KEY || null,
+        masterKey: io.env.RELAY_MASTER_KEY || null,
       }),
     );
-    if (input.on("json")) world.say(writeJson(made, 2));
+    if (input.on("json")) io.print(writeJson(made, 2));
     else {
-      world.say(made.file);
-      world.tell(
+      io.print(made.file);
+      io.inform(
         `Checked: ${count(made.rows.event ?? 0, "event")}, ${made.bytes} bytes, schema ${made.schema}.`,
       );
-      world.tell(
+      io.inform(
         made.keyFile === null
           ? "The backup does not contain the master key: store master.key (or RELAY_MASTER_KEY) in another place. Without it the secrets of the backup cannot be opened."
           : `The master key is in ${made.keyFile}: store it in another place than the backup, because both files together open every secret.`,
@@ -85,16 +85,16 @@ export const backup: Command = {
 };
 
 /** Returns the file to restore, or the URL of a copy and its download. Asks for the secrets first, because the download runs in the locked directory. */
-async function readSource(input: Input, world: World): Promise<Pick<RestoreRequest, "file" | "download">> {
+async function readSource(input: Input, io: Io): Promise<Pick<RestoreRequest, "file" | "download">> {
   const text = input.first();
   const url = readCopyUrl(text);
-  if (url === null) return { file: underCwd(text, world) };
+  if (url === null) return { file: underCwd(text, io) };
   if (url.key === "")
     throw new UsageError(
       `${text} names no object: relay backups list --remote shows the copies of a bucket.`,
     );
-  const copies = await openCopyStore(input, world, url.bucket);
-  const passphrase = await readPassphrase(world);
+  const copies = await openCopyStore(input, io, url.bucket);
+  const passphrase = await readPassphrase(io);
   return { file: text, download: (file) => copies.download(url.key, passphrase, file) };
 }
 
@@ -118,38 +118,38 @@ export const restore: Command = {
     "relay restore relay.db --key relay.db.key --data-dir /var/lib/relay",
     "relay restore s3://my-backups/relay/<copy> --endpoint https://s3.example.com",
   ],
-  async run(input, world) {
+  async run(input, io) {
     refuseShared(input, sayHowBack);
-    const dataDir = readDataDir(input, world);
+    const dataDir = readDataDir(input, io);
     const keyFile = input.text("key");
-    const done = await explained(world, async (onStep) =>
+    const done = await explained(io, async (onStep) =>
       restoreBackup({
-        ...(await readSource(input, world)),
+        ...(await readSource(input, io)),
         dataDir,
-        keyFile: keyFile === null ? null : underCwd(keyFile, world),
-        masterKey: world.env.RELAY_MASTER_KEY || null,
-        clock: world.clock,
+        keyFile: keyFile === null ? null : underCwd(keyFile, io),
+        masterKey: io.env.RELAY_MASTER_KEY || null,
+        clock: io.clock,
         onStep,
       }),
     );
     if (input.on("json")) {
-      world.say(writeJson(done, 2));
+      io.print(writeJson(done, 2));
       return;
     }
-    world.say(`Restored ${count(done.rows.event ?? 0, "event")} into ${dataDir}.`);
+    io.print(`Restored ${count(done.rows.event ?? 0, "event")} into ${dataDir}.`);
     if (done.kept !== null) {
       const how = done.keptAsItLay ? " unchanged and unchecked" : "";
-      world.tell(
+      io.inform(
         `The previous database is saved${how} in ${done.kept}: remove it when you no longer need it.`,
       );
     }
-    if (done.keyPlaced) world.tell("Relay copied the master key into the data directory.");
+    if (done.keyPlaced) io.inform("Relay copied the master key into the data directory.");
     if (done.waitingEvents > 0) {
-      world.tell(
+      io.inform(
         `${count(done.waitingEvents, "event")} of the backup will run when the server starts. An event that ran after the backup runs again, and call_url sends the same id again.`,
       );
     }
-    world.tell(
+    io.inform(
       "Next: check the data directory with relay doctor, then start the server. Keys and passwords are those of the backup.",
     );
   },

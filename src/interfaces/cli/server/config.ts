@@ -7,7 +7,7 @@ import { hintOf, profilePath } from "../api/profile.ts";
 import { ANYWHERE, findTargetProfile } from "../api/target.ts";
 import type { Command, Input, Option } from "../command.ts";
 import { JSON_OUTPUT, readAllowPrivate, readRunningLimits, readRunningUrl } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import {
   ALLOW_PRIVATE,
   DATABASE,
@@ -45,16 +45,16 @@ export const showConfig: Command = {
     "The order is: a flag, its RELAY_ variable, the profile, a file, the default. Add the flags of another command to see their effect. Secrets are masked. If a server runs here, its limits and allowed private addresses are shown.",
   options: [JSON_OUTPUT, ...OPTIONS],
   examples: ["relay config", "relay config --json", "relay config --data-dir /var/lib/relay"],
-  async run(input, world) {
+  async run(input, io) {
     const items = [
-      ...readOptions(input, world),
-      ...readSecrets(input, world),
-      ...readCaps(input, world),
-      ...readTerminal(world),
-      ...readOtel(world),
-      ...readUnknown(world),
+      ...readOptions(input, io),
+      ...readSecrets(input, io),
+      ...readCaps(input, io),
+      ...readTerminal(io),
+      ...readOtel(io),
+      ...readUnknown(io),
     ];
-    await sayList(input, world, items, {
+    await sayList(input, io, items, {
       columns: [
         { heading: "NAME", value: ({ name }) => name },
         { heading: "VALUE", value: ({ value }) => value, raw: true },
@@ -69,11 +69,11 @@ export const showConfig: Command = {
   },
 };
 
-function readOptions(input: Input, world: World): Value[] {
-  const meant = findTargetProfile(input, world);
-  const dataDir = readDataDir(input, world);
+function readOptions(input: Input, io: Io): Value[] {
+  const meant = findTargetProfile(input, io);
+  const dataDir = readDataDir(input, io);
   const running = readRunningUrl(dataDir);
-  const allowed = readAllowPrivate(input, world).join(", ");
+  const allowed = readAllowPrivate(input, io).join(", ");
   const known: Readonly<Record<string, Omit<Value, "name"> | null>> = {
     url: meant && { value: meant.profile.url, from: meant.from },
     app: meant && { value: meant.profile.app, from: meant.from },
@@ -82,7 +82,7 @@ function readOptions(input: Input, world: World): Value[] {
     "base-url": running === null ? null : { value: running, from: `${dataDir}/running.json` },
     [ALLOW_PRIVATE.name]: allowed === "" ? null : { value: allowed, from: `${dataDir}/running.json` },
     "data-dir": { value: dataDir, from: "default" },
-    "service-dir": { value: readServiceDir(input, world), from: "default" },
+    "service-dir": { value: readServiceDir(input, io), from: "default" },
   };
   return OPTIONS.map((option) => {
     const { name, env, otherwise = "none" } = option;
@@ -96,10 +96,10 @@ function readOptions(input: Input, world: World): Value[] {
   });
 }
 
-function readSecrets(input: Input, world: World): Value[] {
-  const meant = findTargetProfile(input, world);
-  const file = masterKeyFile(readDataDir(input, world));
-  const { RELAY_KEY: key, RELAY_SECRET: secret, RELAY_MASTER_KEY: masterKey } = world.env;
+function readSecrets(input: Input, io: Io): Value[] {
+  const meant = findTargetProfile(input, io);
+  const file = masterKeyFile(readDataDir(input, io));
+  const { RELAY_KEY: key, RELAY_SECRET: secret, RELAY_MASTER_KEY: masterKey } = io.env;
   return [
     key
       ? { name: "key", value: hintOf(key), from: "RELAY_KEY" }
@@ -114,19 +114,19 @@ function readSecrets(input: Input, world: World): Value[] {
         : { name: "master-key", value: "none yet", from: "default" },
     {
       name: "profiles",
-      value: profilePath(world) ?? "none",
-      from: world.env.XDG_CONFIG_HOME ? "XDG_CONFIG_HOME" : "default",
+      value: profilePath(io) ?? "none",
+      from: io.env.XDG_CONFIG_HOME ? "XDG_CONFIG_HOME" : "default",
     },
   ];
 }
 
 /** Reads the limits of the server that runs here, otherwise the limits with this command's variables. */
-function readCaps(input: Input, world: World): Value[] {
-  const dataDir = readDataDir(input, world);
+function readCaps(input: Input, io: Io): Value[] {
+  const dataDir = readDataDir(input, io);
   const running = readRunningLimits(dataDir);
   return (Object.keys(DEFAULT_LIMITS) as (keyof RaisableLimits)[]).map((name) => {
     const { variable } = LIMIT_WORDS[name];
-    const [usual, given] = [String(DEFAULT_LIMITS[name]), world.env[variable]];
+    const [usual, given] = [String(DEFAULT_LIMITS[name]), io.env[variable]];
     const shown = `limits.${name}`;
     if (running?.[name] !== undefined)
       return { name: shown, value: String(running[name]), from: `${dataDir}/running.json` };
@@ -137,7 +137,7 @@ function readCaps(input: Input, world: World): Value[] {
 }
 
 /** Lists the RELAY_… variables that nothing reads, without their values, which may be secret. */
-function readUnknown({ env }: World): Value[] {
+function readUnknown({ env }: Io): Value[] {
   return listUnknownVariables(env).map((variable) => ({
     name: variable.name,
     value: formatUnknown(variable),
@@ -146,7 +146,7 @@ function readUnknown({ env }: World): Value[] {
 }
 
 /** Lists the variables of OpenTelemetry. They have no flags. */
-function readOtel({ env }: World): Value[] {
+function readOtel({ env }: Io): Value[] {
   return OTEL_VARIABLES.map((variable) => {
     const { name, otherwise } = variable;
     const given = env[name];
@@ -155,7 +155,7 @@ function readOtel({ env }: World): Value[] {
   });
 }
 
-function readTerminal({ env, screen }: World): Value[] {
+function readTerminal({ env, screen }: Io): Value[] {
   const by = ["NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "TERM"].find((name) =>
     name === "TERM" ? env.TERM === "dumb" : Boolean(env[name]),
   );

@@ -3,7 +3,7 @@ import { BackupRefused } from "../../../operator/backup/backup.ts";
 import { CopyStore } from "../../../operator/backup/copy-store.ts";
 import { readBucket, readEndpoint, readRegion } from "../../../operator/backup/copy-target.ts";
 import { type Input, type Option, UsageError } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 
 const KEY_ID = "AWS_ACCESS_KEY_ID";
 const SECRET_KEY = "AWS_SECRET_ACCESS_KEY";
@@ -41,12 +41,7 @@ export function requireCopyUrl(text: string): CopyUrl {
 }
 
 /** Opens the bucket. `prefix` limits a list. Throws UsageError for a missing endpoint, BackupRefused for missing keys. */
-export async function openCopyStore(
-  input: Input,
-  world: World,
-  bucket: string,
-  prefix = "",
-): Promise<CopyStore> {
+export async function openCopyStore(input: Input, io: Io, bucket: string, prefix = ""): Promise<CopyStore> {
   const endpoint = input.text("endpoint");
   if (endpoint === null)
     throw new UsageError(
@@ -57,51 +52,51 @@ export async function openCopyStore(
     bucket,
     region: readRegion(input.text("region") ?? undefined),
     prefix,
-    accessKeyId: await readKeyId(world),
-    secretAccessKey: await readSecretKey(world),
+    accessKeyId: await readKeyId(io),
+    secretAccessKey: await readSecretKey(io),
   });
 }
 
-export async function readKeyId(world: World): Promise<string> {
-  return await readSecret(world, KEY_ID, "Access key ID");
+export async function readKeyId(io: Io): Promise<string> {
+  return await readSecret(io, KEY_ID, "Access key ID");
 }
 
-export async function readSecretKey(world: World): Promise<string> {
-  return await readSecret(world, SECRET_KEY, "Secret access key");
+export async function readSecretKey(io: Io): Promise<string> {
+  return await readSecret(io, SECRET_KEY, "Secret access key");
 }
 
 /** Returns the passphrase of the copies. Throws BackupRefused if there is none. */
-export async function readPassphrase(world: World): Promise<string> {
-  return await readSecret(world, PASSPHRASE, "Passphrase of the copies");
+export async function readPassphrase(io: Io): Promise<string> {
+  return await readSecret(io, PASSPHRASE, "Passphrase of the copies");
 }
 
 /** Returns a passphrase for new copies. It asks twice, because no copy opens with a mistyped one. Throws BackupRefused. */
-export async function readNewPassphrase(world: World): Promise<string> {
-  const passphrase = await readPassphrase(world);
-  if (findPassphrase(world) !== undefined) return passphrase;
-  if ((await world.askSecret("The same passphrase again")) === passphrase) return passphrase;
+export async function readNewPassphrase(io: Io): Promise<string> {
+  const passphrase = await readPassphrase(io);
+  if (findPassphrase(io) !== undefined) return passphrase;
+  if ((await io.askSecret("The same passphrase again")) === passphrase) return passphrase;
   throw new BackupRefused("The two passphrases differ, so nothing was stored: run the command again.");
 }
 
 /** Returns the access key ID of the variable; undefined if it is not set. */
-export function findKeyId(world: World): string | undefined {
-  return findSecret(world, KEY_ID);
+export function findKeyId(io: Io): string | undefined {
+  return findSecret(io, KEY_ID);
 }
 
-export function findSecretKey(world: World): string | undefined {
-  return findSecret(world, SECRET_KEY);
+export function findSecretKey(io: Io): string | undefined {
+  return findSecret(io, SECRET_KEY);
 }
 
-export function findPassphrase(world: World): string | undefined {
-  return findSecret(world, PASSPHRASE);
+export function findPassphrase(io: Io): string | undefined {
+  return findSecret(io, PASSPHRASE);
 }
 
-function findSecret({ env }: World, variable: string): string | undefined {
+function findSecret({ env }: Io, variable: string): string | undefined {
   return env[variable]?.trim() || undefined;
 }
 
-async function readSecret(world: World, variable: string, question: string): Promise<string> {
-  const given = findSecret(world, variable) ?? (await world.askSecret(question));
+async function readSecret(io: Io, variable: string, question: string): Promise<string> {
+  const given = findSecret(io, variable) ?? (await io.askSecret(question));
   if (given !== null) return given;
   throw new BackupRefused(
     `${variable} is not set: set this variable, or run the command in a terminal, which asks.`,

@@ -8,7 +8,7 @@ import { findLocalEnvironment } from "../../../platform/account/environment.ts";
 import { listRelayRows } from "../../../rules/relay/relay.ts";
 import { isSource } from "../../../rules/relay/source.ts";
 import { type Command, CommandFailure } from "../command.ts";
-import { programWord, type RunningService, type World } from "../io.ts";
+import { type Io, programWord, type RunningService } from "../io.ts";
 import { LOCAL_DATABASE, RUN_OPTIONS, readServiceConfig, SERVICE_DIR } from "../service-option.ts";
 import { writeExample } from "../sync/init.ts";
 import { readTelemetry } from "./otel-variable.ts";
@@ -27,19 +27,19 @@ export const dev: Command = {
   ],
   examples: ["relay dev --example", "relay dev --port 8080 --open"],
   refuses: { database: LOCAL_DATABASE },
-  async run(input, world) {
-    const config = { ...readServiceConfig("local", input, world), telemetry: readTelemetry(world.env) };
+  async run(input, io) {
+    const config = { ...readServiceConfig("local", input, io), telemetry: readTelemetry(io.env) };
     const serviceDir = config.serviceDir ?? "";
-    const shown = relative(world.cwd, serviceDir) || ".";
+    const shown = relative(io.cwd, serviceDir) || ".";
     if (input.on("example")) {
-      for (const file of await writeExample(serviceDir)) world.tell(`wrote ${relative(world.cwd, file)}`);
+      for (const file of await writeExample(serviceDir)) io.inform(`wrote ${relative(io.cwd, file)}`);
     } else if (!existsSync(serviceDir)) {
-      world.tell(
-        `There is no folder ${shown}/ yet: create the first relay in the dashboard, or run ${programWord(world)} init for a working example.`,
+      io.inform(
+        `There is no folder ${shown}/ yet: create the first relay in the dashboard, or run ${programWord(io)} init for a working example.`,
       );
     }
     await addToGitignore(config.dataDir);
-    await runService(config, input, world, async (service) => {
+    await runService(config, input, io, async (service) => {
       const environment = await readLocalEnvironment(service);
       const sync = await startLocalSync({
         store: service.store,
@@ -49,21 +49,21 @@ export const dev: Command = {
         sealer: service.sealer,
         baseUrl: service.baseUrl,
         limits: config.limits,
-        clock: world.clock,
+        clock: io.clock,
         recordDue: service.scheduler.recordDue,
-        print: (line) => world.tell(line),
+        print: (line) => io.inform(line),
         findChangedCases: (relayNames) => service.findChangedCases(environment, relayNames),
       });
       service.useFolder(sync);
-      await sayWhere(service, environment, shown, world);
+      await sayWhere(service, environment, shown, io);
       const link = await service.makeSigninLink();
       if (link !== null) {
-        world.say(`Dashboard  ${link}  (works once, within 10 minutes)`);
-        if (input.on("open") && !(await world.openBrowser(link, config.dataDir))) {
-          world.tell("No browser is available here: open the dashboard's address yourself.");
+        io.print(`Dashboard  ${link}  (works once, within 10 minutes)`);
+        if (input.on("open") && !(await io.openBrowser(link, config.dataDir))) {
+          io.inform("No browser is available here: open the dashboard's address yourself.");
         }
       }
-      world.tell("Press Ctrl+C to stop.");
+      io.inform("Press Ctrl+C to stop.");
       return sync;
     });
   },
@@ -92,17 +92,17 @@ async function sayWhere(
   service: RunningService,
   environment: { id: number; appId: string },
   shown: string,
-  world: World,
+  io: Io,
 ): Promise<void> {
   const rows = await service.store.read((tx) => listRelayRows(tx, environment.id));
   const receivers = rows.filter((row) => isSource(row.definition));
-  world.say(`Relays     ${rows.length} in ${shown}/relays, watched`);
+  io.print(`Relays     ${rows.length} in ${shown}/relays, watched`);
   for (const { name } of receivers) {
-    world.say(`Receiver   ${service.baseUrl}/hooks/${environment.appId}/${name}`);
+    io.print(`Receiver   ${service.baseUrl}/hooks/${environment.appId}/${name}`);
   }
-  if (existsSync(join(world.cwd, shown, "public"))) {
-    world.say(`Pages      http://localhost:${service.port}/public/ from ${shown}/public`);
+  if (existsSync(join(io.cwd, shown, "public"))) {
+    io.print(`Pages      http://localhost:${service.port}/public/ from ${shown}/public`);
   }
   const first = receivers[0];
-  if (first !== undefined) world.say(`Try it     ${programWord(world)} send ${first.name}`);
+  if (first !== undefined) io.print(`Try it     ${programWord(io)} send ${first.name}`);
 }

@@ -28,21 +28,21 @@ export const doctor: Command = {
     BACKUP_EVERY,
   ],
   examples: ["relay doctor", "relay doctor --quick --json"],
-  async run(input, world) {
-    const dataDir = readDataDir(input, world);
+  async run(input, io) {
+    const dataDir = readDataDir(input, io);
     const items = await examine({
       dataDir,
       database: readDatabase(input),
-      masterKey: world.env.RELAY_MASTER_KEY || null,
+      masterKey: io.env.RELAY_MASTER_KEY || null,
       baseUrl: readBaseUrl(input) ?? readRunningUrl(dataDir),
       allowPrivate: readRunningAllowPrivate(dataDir),
       backupEveryMs: readBackupPeriod(input),
       quick: input.on("quick"),
       builtAt: BUILT_AT,
       readMetrics: () => readMetrics(readNearUrl(dataDir)),
-      clock: world.clock,
+      clock: io.clock,
     });
-    await sayList(input, world, items, {
+    await sayList(input, io, items, {
       columns: [
         { heading: "CHECK", value: ({ check }) => check },
         { heading: "STATE", value: ({ state }) => state, tone: true },

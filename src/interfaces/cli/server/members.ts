@@ -33,7 +33,7 @@ import { SERVER_SCOPE, writeAudit } from "../../../platform/audit/audit.ts";
 import type { Writer } from "../../../store/port.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "../command.ts";
 import { JSON_OUTPUT, readRunningUrl, withStore } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "../service-option.ts";
 import { sayList } from "../terminal/terminal.ts";
 
@@ -100,9 +100,9 @@ async function requireMember(tx: Writer, email: string) {
 }
 
 /** The row of the audit, without what changed. */
-function auditRow(world: World, email: string) {
+function auditRow(io: Io, email: string) {
   const by = formatActor(COMMAND_LINE);
-  return { environmentId: SERVER_SCOPE, nowMs: world.clock.now(), by, target: `owner:${email}` };
+  return { environmentId: SERVER_SCOPE, nowMs: io.clock.now(), by, target: `owner:${email}` };
 }
 
 export const membersList: Command = {
@@ -110,10 +110,10 @@ export const membersList: Command = {
   summary: "list the members of the server with their roles",
   options: [JSON_OUTPUT, ...DATA],
   examples: ["relay members list"],
-  async run(input, world) {
-    const nowMs = world.clock.now();
-    const members = await withStore(input, world, (store) => store.read((tx) => listOwnerViews(tx, nowMs)));
-    await sayList(input, world, members, {
+  async run(input, io) {
+    const nowMs = io.clock.now();
+    const members = await withStore(input, io, (store) => store.read((tx) => listOwnerViews(tx, nowMs)));
+    await sayList(input, io, members, {
       columns: [
         { heading: "EMAIL", value: (one) => one.email, raw: true },
         { heading: "ROLES", value: formatRoles },
@@ -134,10 +134,10 @@ export const membersInvite: Command = {
   arguments: [EMAIL],
   options: [ROLE, PAYLOADS, BASE_URL, JSON_OUTPUT, ...DATA],
   examples: ["relay members invite kim@example.com --role support:shop/production"],
-  async run(input, world) {
-    const nowMs = world.clock.now();
+  async run(input, io) {
+    const nowMs = io.clock.now();
     const memberships = readRoles(input);
-    const { email, made } = await withStore(input, world, (store) =>
+    const { email, made } = await withStore(input, io, (store) =>
       store.write("dashboard", async (tx) => {
         const member = await createOwner(tx, {
           email: input.first(),
@@ -146,18 +146,18 @@ export const membersInvite: Command = {
           nowMs,
         });
         const after = { memberships: memberships.map(viewMembership) };
-        await writeAudit(tx, { ...auditRow(world, member.email), action: "owner.created", after });
+        await writeAudit(tx, { ...auditRow(io, member.email), action: "owner.created", after });
         const link = { kind: "reset", ownerId: member.id, nowMs, lifeMs: INVITE_LIFE_MS } as const;
         return { email: member.email, made: await createSigninLink(tx, link) };
       }),
     );
     const baseUrl =
-      readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world)) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
+      readBaseUrl(input) ?? readRunningUrl(readDataDir(input, io)) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
     const link = signinLinkUrl(baseUrl, "reset", made.token);
     const expiresAt = toIso(made.expiresAt);
-    if (input.on("json")) return world.say(writeJson({ email, link, expiresAt }, 2));
-    world.say(link);
-    world.tell(`${email} sets a password with this link. It works once, until ${expiresAt}.`);
+    if (input.on("json")) return io.print(writeJson({ email, link, expiresAt }, 2));
+    io.print(link);
+    io.inform(`${email} sets a password with this link. It works once, until ${expiresAt}.`);
   },
 };
 
@@ -169,16 +169,16 @@ export const membersChange: Command = {
   arguments: [EMAIL],
   options: [ROLE, PAYLOADS, ...DATA],
   examples: ["relay members change kim@example.com --role developer:shop --role viewer:blog"],
-  async run(input, world) {
+  async run(input, io) {
     const memberships = readRoles(input);
-    const member = await withStore(input, world, (store) =>
+    const member = await withStore(input, io, (store) =>
       store.write("dashboard", async (tx) => {
         const found = await requireMember(tx, input.first());
         const before = { memberships: (await listGivenMemberships(tx, found.id)).map(viewMembership) };
-        await setMemberships(tx, found.id, memberships, world.clock.now());
+        await setMemberships(tx, found.id, memberships, io.clock.now());
         const after = { memberships: memberships.map(viewMembership) };
         await writeAudit(tx, {
-          ...auditRow(world, found.email),
+          ...auditRow(io, found.email),
           action: "owner.roles_changed",
           before,
           after,
@@ -187,7 +187,7 @@ export const membersChange: Command = {
       }),
     );
     const roles = memberships.map((one) => formatRole(viewMembership(one))).join(", ");
-    world.tell(`${member.email} is now: ${roles}.`);
+    io.inform(`${member.email} is now: ${roles}.`);
   },
 };
 
@@ -198,15 +198,15 @@ export const membersRemove: Command = {
   arguments: [EMAIL],
   options: DATA,
   examples: ["relay members remove kim@example.com"],
-  async run(input, world) {
-    const { email } = await withStore(input, world, (store) =>
+  async run(input, io) {
+    const { email } = await withStore(input, io, (store) =>
       store.write("dashboard", async (tx) => {
         const removed = await removeOwner(tx, (await requireMember(tx, input.first())).id);
-        await writeAudit(tx, { ...auditRow(world, removed.email), action: "owner.removed" });
+        await writeAudit(tx, { ...auditRow(io, removed.email), action: "owner.removed" });
         return removed;
       }),
     );
-    world.tell(`${email} is not a member any more.`);
+    io.inform(`${email} is not a member any more.`);
   },
 };
 
@@ -218,17 +218,17 @@ export const membersResetFactor: Command = {
   arguments: [EMAIL],
   options: DATA,
   examples: ["relay members reset-factor kim@example.com"],
-  async run(input, world) {
-    const { email, factors } = await withStore(input, world, (store) =>
+  async run(input, io) {
+    const { email, factors } = await withStore(input, io, (store) =>
       store.write("dashboard", async (tx) => {
         const member = await requireMember(tx, input.first());
         const factors = await resetFactors(tx, member.id);
-        const row = { ...auditRow(world, member.email), before: { factors } };
+        const row = { ...auditRow(io, member.email), before: { factors } };
         await writeAudit(tx, { ...row, action: "owner.factors_reset" });
         return { email: member.email, factors };
       }),
     );
-    world.tell(
+    io.inform(
       factors === 0
         ? `${email} had no second factor. The sessions of ${email} have ended.`
         : `${email} signs in with only the password now. The sessions of ${email} have ended.`,
@@ -244,17 +244,17 @@ export const membersRequireFactor: Command = {
   arguments: [{ name: "on|off", help: "on or off; without it, the command shows the rule", optional: true }],
   options: [JSON_OUTPUT, ...DATA],
   examples: ["relay members require-factor", "relay members require-factor on"],
-  async run(input, world) {
+  async run(input, io) {
     const [text] = input.positionals;
     if (text !== undefined && text !== "on" && text !== "off")
       throw new UsageError(`${JSON.stringify(text)} is not a rule: write on or off.`);
-    const required = await withStore(input, world, (store) =>
+    const required = await withStore(input, io, (store) =>
       text === undefined
         ? store.read(isFactorRequired)
         : store.write("dashboard", async (tx) => {
             const required = text === "on";
             const before = await setFactorRequired(tx, required);
-            const { environmentId, nowMs, by } = auditRow(world, "");
+            const { environmentId, nowMs, by } = auditRow(io, "");
             const row = { environmentId, nowMs, by, target: "server" };
             const change = { before: { required: before }, after: { required } };
             if (before !== required)
@@ -262,7 +262,7 @@ export const membersRequireFactor: Command = {
             return required;
           }),
     );
-    world.say(
+    io.print(
       input.on("json")
         ? writeJson({ required }, 2)
         : required

@@ -20,7 +20,7 @@ import { TransferRefused } from "../../../store/transfer/tables.ts";
 import { type Moved, type MoveStep, moveRows } from "../../../store/transfer/transfer.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT, openAlone } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { DATA, readDatabase, readDataDir, underCwd } from "../service-option.ts";
 import { count } from "../sync/plan-lines.ts";
 import { sayFar } from "../terminal/progress.ts";
@@ -47,13 +47,13 @@ export const move: Command = {
     "relay move --database postgres://relay@db.example.com/relay --to /var/lib/relay",
     "relay move --undo --data-dir /var/lib/relay",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const from = readDatabase(input);
-    if (input.on("undo")) return await undo(from, input, world);
-    const to = readTarget(input, world);
-    const done = from === null ? await toPostgres(to, input, world) : await toFile(from, to, world);
-    if (input.on("json")) world.say(writeJson(done.answer, 2));
-    else sayMoved(done, world);
+    if (input.on("undo")) return await undo(from, input, io);
+    const to = readTarget(input, io);
+    const done = from === null ? await toPostgres(to, input, io) : await toFile(from, to, io);
+    if (input.on("json")) io.print(writeJson(done.answer, 2));
+    else sayMoved(done, io);
   },
 };
 
@@ -64,69 +64,69 @@ interface Done {
 }
 
 /** Reads the target: a database, or the path of a file. Throws UsageError. */
-function readTarget(input: Input, world: World): DatabaseUrl | string {
+function readTarget(input: Input, io: Io): DatabaseUrl | string {
   const text = input.text("to");
   if (text === null)
     throw new UsageError("--to is missing: name the target, postgres://… or a data directory or file.");
-  if (!/^postgres(ql)?:/i.test(text)) return underCwd(text, world);
+  if (!/^postgres(ql)?:/i.test(text)) return underCwd(text, io);
   const url = readDatabaseUrl(text);
   if (typeof url === "string") throw new UsageError(`--to ${url}`);
   return url;
 }
 
-async function toPostgres(to: DatabaseUrl | string, input: Input, world: World): Promise<Done> {
+async function toPostgres(to: DatabaseUrl | string, input: Input, io: Io): Promise<Done> {
   if (typeof to === "string")
     throw new UsageError(
       "Source and target are both SQLite. To copy one, use relay backup and relay restore, or move the folder of a stopped server. Name a PostgreSQL database with --to or --database.",
     );
-  const dataDir = readDataDir(input, world);
+  const dataDir = readDataDir(input, io);
   const file = databaseFile(dataDir);
   if (!existsSync(file))
     throw new CommandFailure(
       "not_found",
       `There is no data directory at ${dataDir}: name that of the stopped server with --data-dir or RELAY_DATA_DIR.`,
     );
-  const lock = lockDataDirectory(dataDir, "relay move", world.clock.now());
+  const lock = lockDataDirectory(dataDir, "relay move", io.clock.now());
   try {
-    await prepare(dataDir, lock, world);
-    await using target = await PostgresEnd.open(to, world.clock);
+    await prepare(dataDir, lock, io);
+    await using target = await PostgresEnd.open(to, io.clock);
     await using source = new SqliteEnd(file, { making: false });
     const tables = source.listTables();
     await target.requireTables(tables);
-    const moved = await watched(world, (onStep) => moveRows(source, target, tables, onStep));
-    await source.mark(target.shown, world.clock.now());
+    const moved = await watched(io, (onStep) => moveRows(source, target, tables, onStep));
+    await source.mark(target.shown, io.clock.now());
     return {
       answer: { from: source.shown, to: target.shown, ...moved },
       next: [
-        `Start: relay serve --data-dir ${world.system.quote(dataDir)}, with the whole URL in RELAY_DATABASE.`,
-        ...sayKey(dataDir, world),
-        `To go back with all later events: relay move --to ${world.system.quote(dataDir)}, with RELAY_DATABASE. To go back to the rows of now: relay move --undo --data-dir ${world.system.quote(dataDir)}.`,
+        `Start: relay serve --data-dir ${io.system.quote(dataDir)}, with the whole URL in RELAY_DATABASE.`,
+        ...sayKey(dataDir, io),
+        `To go back with all later events: relay move --to ${io.system.quote(dataDir)}, with RELAY_DATABASE. To go back to the rows of now: relay move --undo --data-dir ${io.system.quote(dataDir)}.`,
       ],
     };
   } catch (error) {
-    throw explainDirectory(error, dataDir, world) ?? error;
+    throw explainDirectory(error, dataDir, io) ?? error;
   } finally {
     lock.release();
   }
 }
 
 /** Requires that the database belongs to a server that does not run, and migrates it to this version's schema. */
-async function prepare(dataDir: string, lock: DirectoryLock, world: World): Promise<void> {
+async function prepare(dataDir: string, lock: DirectoryLock, io: Io): Promise<void> {
   const file = databaseFile(dataDir);
-  const store = await openAlone(dataDir, file, world, null);
+  const store = await openAlone(dataDir, file, io, null);
   try {
     if ((await store.read(findLocalEnvironment)) !== null)
       throw new CommandFailure(
         "database_refused",
         `The data directory ${dataDir} belongs to local development (relay dev). Deploy its definition files to a server with relay sync.`,
       );
-    await (await DirectoryLease.take({ store, file, lock, clock: world.clock })).release();
+    await (await DirectoryLease.take({ store, file, lock, clock: io.clock })).release();
   } finally {
     await store.close();
   }
 }
 
-async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, world: World): Promise<Done> {
+async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, io: Io): Promise<Done> {
   if (typeof to !== "string")
     throw new UsageError(
       "Source and target are both PostgreSQL: copy with pg_dump and pg_restore. Name a data directory or file with --to, or leave out --database.",
@@ -135,15 +135,15 @@ async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, world: World)
   const dataDir = isFolder ? to : dirname(to);
   const file = isFolder ? databaseFile(to) : to;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const lock = isFolder ? lockDataDirectory(dataDir, "relay move", world.clock.now()) : null;
+  const lock = isFolder ? lockDataDirectory(dataDir, "relay move", io.clock.now()) : null;
   const part = partOf(file);
   try {
     if (isFolder) removePartialFiles(dataDir);
-    await using source = await PostgresEnd.open(from, world.clock);
+    await using source = await PostgresEnd.open(from, io.clock);
     const marked = await foldMarked(file);
     const exists = existsSync(file) && !marked;
-    if (!exists) await (await openSqlite(part, { clock: world.clock })).close();
-    const moved = await watched(world, async (onStep) => {
+    if (!exists) await (await openSqlite(part, { clock: io.clock })).close();
+    const moved = await watched(io, async (onStep) => {
       await using target = new NewSqliteEnd(exists ? file : part, { making: !exists });
       const tables = target.listTables();
       await source.requireTables(tables);
@@ -151,19 +151,19 @@ async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, world: World)
     });
     if (!exists) {
       syncFile(part);
-      if (marked) keepOld(dataDir, file, world);
+      if (marked) keepOld(dataDir, file, io);
       if (!placeFile(part, file, { replace: false }))
         throw new TransferRefused(`Another program created ${file} meanwhile: nothing was moved.`);
     }
-    await source.mark(file, world.clock.now());
+    await source.mark(file, io.clock.now());
     const start = isFolder
-      ? `relay serve --data-dir ${world.system.quote(dataDir)}, without RELAY_DATABASE`
+      ? `relay serve --data-dir ${io.system.quote(dataDir)}, without RELAY_DATABASE`
       : `relay serve with a data directory where this file is relay.db, without RELAY_DATABASE`;
     return {
       answer: { from: source.shown, to: file, ...moved },
       next: [
         `Start: ${start}.`,
-        ...sayKey(isFolder ? dataDir : null, world),
+        ...sayKey(isFolder ? dataDir : null, io),
         "To go back with all later events: relay move --to with the URL of an empty database. To go back to the rows of now: relay move --undo, with RELAY_DATABASE.",
       ],
     };
@@ -174,37 +174,34 @@ async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, world: World)
 }
 
 /** Renames the file whose rows were moved away before, so that the new file can take its path. */
-function keepOld(dataDir: string, file: string, world: World): void {
-  const kept = backupFile(dataDir, "before-move", world.clock.now());
+function keepOld(dataDir: string, file: string, io: Io): void {
+  const kept = backupFile(dataDir, "before-move", io.clock.now());
   mkdirSync(dirname(kept), { recursive: true, mode: 0o700 });
   renameSync(file, kept);
-  world.tell(`The previous database is saved in ${kept}: remove it when you no longer need it.`);
+  io.inform(`The previous database is saved in ${kept}: remove it when you no longer need it.`);
 }
 
 /** Shows the progress, and after any error reports that nothing was moved. */
-async function watched(
-  world: World,
-  work: (onStep: (step: MoveStep) => void) => Promise<Moved>,
-): Promise<Moved> {
+async function watched(io: Io, work: (onStep: (step: MoveStep) => void) => Promise<Moved>): Promise<Moved> {
   const words = { copying: "Copying", comparing: "Comparing" } as const;
   let doing: MoveStep["doing"] | null = null;
   const onStep = ({ table, done, of, ...step }: MoveStep): void => {
-    if (world.watched) world.redraw(`${words[step.doing]} ${sayFar(done, of, "rows")}, ${table}`);
-    else if (doing !== step.doing) world.tell(`${words[step.doing]} ${count(of, "row")}.`);
+    if (io.watched) io.redraw(`${words[step.doing]} ${sayFar(done, of, "rows")}, ${table}`);
+    else if (doing !== step.doing) io.inform(`${words[step.doing]} ${count(of, "row")}.`);
     doing = step.doing;
   };
   try {
     return await work(onStep);
   } catch (error) {
-    world.redraw(null);
-    world.tell("Nothing was moved: both databases are unchanged.");
+    io.redraw(null);
+    io.inform("Nothing was moved: both databases are unchanged.");
     throw error;
   } finally {
-    world.redraw(null);
+    io.redraw(null);
   }
 }
 
-function sayKey(dataDir: string | null, { env }: World): string[] {
+function sayKey(dataDir: string | null, { env }: Io): string[] {
   if (env.RELAY_MASTER_KEY) return ["The secrets are still sealed: the same RELAY_MASTER_KEY opens them."];
   const file =
     dataDir === null ? "the previous master.key, in the folder of the file" : masterKeyFile(dataDir);
@@ -216,42 +213,42 @@ function sayKey(dataDir: string | null, { env }: World): string[] {
   ];
 }
 
-function sayMoved({ answer, next }: Done, world: World): void {
+function sayMoved({ answer, next }: Done, io: Io): void {
   const { from, to, rows, before, replaced } = answer;
   const total = count(
     Object.values(rows).reduce((sum, one) => sum + one, 0),
     "row",
   );
-  world.say(
+  io.print(
     before
       ? `${total} of ${from} are in ${to} already, and all are equal: that move is complete now.`
       : `Moved ${total} (${count(rows.event ?? 0, "event")}) from ${from} to ${to}, read them again and found them equal.`,
   );
   for (const [place, texts] of Object.entries(replaced))
-    world.tell(
+    io.inform(
       `${count(texts, "text")} of ${place} contained U+0000, which PostgreSQL cannot store: � replaces it.`,
     );
-  for (const line of next) world.tell(line);
+  for (const line of next) io.inform(line);
 }
 
-async function undo(from: DatabaseUrl | null, input: Input, world: World): Promise<void> {
+async function undo(from: DatabaseUrl | null, input: Input, io: Io): Promise<void> {
   if (input.text("to") !== null && input.given("to"))
     throw new UsageError("--undo takes no --to: name the source of the move with --data-dir or --database.");
-  const dataDir = readDataDir(input, world);
+  const dataDir = readDataDir(input, io);
   const shown = from === null ? databaseFile(dataDir) : String(from);
-  const to = from === null ? await undoFile(dataDir, world) : await PostgresEnd.unmark(from);
+  const to = from === null ? await undoFile(dataDir, io) : await PostgresEnd.unmark(from);
   if (to === null) throw new CommandFailure("not_found", `${shown} was not moved: there is nothing to undo.`);
-  if (input.on("json")) world.say(writeJson({ database: shown, movedTo: to }, 2));
+  if (input.on("json")) io.print(writeJson({ database: shown, movedTo: to }, 2));
   else {
-    world.say(`A server can start on ${shown} again, with its rows from before the move.`);
-    world.tell(`Do not run a server on ${to} any more: both would do the same work twice.`);
+    io.print(`A server can start on ${shown} again, with its rows from before the move.`);
+    io.inform(`Do not run a server on ${to} any more: both would do the same work twice.`);
   }
 }
 
-async function undoFile(dataDir: string, world: World): Promise<string | null> {
+async function undoFile(dataDir: string, io: Io): Promise<string | null> {
   const file = join(dataDir, "relay.db");
   if (!existsSync(file)) return null;
-  const lock = lockDataDirectory(dataDir, "relay move", world.clock.now());
+  const lock = lockDataDirectory(dataDir, "relay move", io.clock.now());
   try {
     return await unmarkFile(file);
   } finally {

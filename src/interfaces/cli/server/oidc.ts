@@ -21,7 +21,7 @@ import {
   readRunningUrl,
   withStore,
 } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { ALLOW_PRIVATE, BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "../service-option.ts";
 import { saySheet } from "../terminal/terminal.ts";
 import { formatRole, readRole } from "./members.ts";
@@ -58,17 +58,17 @@ export const oidcProvider: Command = {
     "relay oidc provider https://id.example.com --client-id relay-dashboard --role admins=owner --role support=support:shop/production",
     "relay oidc provider --test",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const sets = input.positionals.length > 0 || SETTINGS.some((name) => input.given(name));
     if (input.on("remove") && (sets || input.on("test")))
       throw new UsageError(
         "--remove changes nothing else: run another command for the test or the settings.",
       );
-    await withStore(input, world, async (store) => {
-      if (input.on("remove")) return await remove(store, input, world);
-      if (sets) await set(store, input, world);
-      if (input.on("test")) await test(store, input, world);
-      await show(store, input, world);
+    await withStore(input, io, async (store) => {
+      if (input.on("remove")) return await remove(store, input, io);
+      if (sets) await set(store, input, io);
+      if (input.on("test")) await test(store, input, io);
+      await show(store, input, io);
     });
   },
 };
@@ -81,20 +81,20 @@ export const oidcPasswords: Command = {
   arguments: [{ name: "state", help: "on or off" }],
   options: DATA,
   examples: ["relay oidc passwords on"],
-  async run(input, world) {
+  async run(input, io) {
     const state = input.first();
     if (state !== "on" && state !== "off")
       throw new UsageError(`${state} is no state: write relay oidc passwords on, or off.`);
-    const { passwords } = await withStore(input, world, (store) =>
+    const { passwords } = await withStore(input, io, (store) =>
       store.write("dashboard", async (tx) => {
         const before = await findSigninWays(tx);
         // Without a provider, passwords always sign in.
         if (before.provider === null && state === "on") return before;
-        await setPasswordSignin(tx, change(world), state === "on");
+        await setPasswordSignin(tx, change(io), state === "on");
         return await findSigninWays(tx);
       }),
     );
-    world.tell(
+    io.inform(
       passwords
         ? "Members can sign in with their passwords."
         : "Members sign in only at the OpenID provider. To allow passwords again, run relay oidc passwords on.",
@@ -102,18 +102,18 @@ export const oidcPasswords: Command = {
   },
 };
 
-function change(world: World) {
-  return { nowMs: world.clock.now(), by: formatActor(COMMAND_LINE) };
+function change(io: Io) {
+  return { nowMs: io.clock.now(), by: formatActor(COMMAND_LINE) };
 }
 
-async function show(store: Store, input: Input, world: World): Promise<void> {
+async function show(store: Store, input: Input, io: Io): Promise<void> {
   const provider = await store.read(viewProvider);
-  const redirectUrl = `${findOrigin(input, world)}/signin/oidc`;
-  if (input.on("json")) return world.say(writeJson({ provider, redirectUrl }, 2));
+  const redirectUrl = `${findOrigin(input, io)}/signin/oidc`;
+  if (input.on("json")) return io.print(writeJson({ provider, redirectUrl }, 2));
   if (provider === null)
-    return world.tell("No OpenID provider is set: relay oidc provider <issuer> --client-id <id> sets one.");
+    return io.inform("No OpenID provider is set: relay oidc provider <issuer> --client-id <id> sets one.");
   const { name, issuer, clientId, hasSecret, domains, groupsClaim, trustsEmail, passwords } = provider;
-  await saySheet(input, world, [
+  await saySheet(input, io, [
     `${name}  at ${issuer}`,
     `  client ID ${clientId}, ${hasSecret ? "with a client secret" : "without a client secret"}`,
     `  redirect address ${redirectUrl}`,
@@ -127,21 +127,19 @@ function formatGroupRole({ group, ...role }: ProviderView["roles"][number]): str
   return `${group}=${formatRole(role)}`;
 }
 
-function findOrigin(input: Input, world: World): string {
-  return (
-    readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world)) ?? `http://127.0.0.1:${DEFAULT_PORT}`
-  );
+function findOrigin(input: Input, io: Io): string {
+  return readBaseUrl(input) ?? readRunningUrl(readDataDir(input, io)) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
 }
 
-async function set(store: Store, input: Input, world: World): Promise<void> {
+async function set(store: Store, input: Input, io: Io): Promise<void> {
   const before = await store.read(viewProvider);
-  const given = await readProvider(input, world, before);
-  const sealer = await openSealerHere(store, input, world);
-  await store.write("dashboard", (tx) => changeProvider(tx, { ...change(world), sealer }, given));
+  const given = await readProvider(input, io, before);
+  const sealer = await openSealerHere(store, input, io);
+  await store.write("dashboard", (tx) => changeProvider(tx, { ...change(io), sealer }, given));
 }
 
 /** Returns the provider to store. It asks for the secret only if the client is new. */
-async function readProvider(input: Input, world: World, before: ProviderView | null): Promise<ProviderInput> {
+async function readProvider(input: Input, io: Io, before: ProviderView | null): Promise<ProviderInput> {
   const issuer = input.positionals[0] ?? before?.issuer;
   const clientId = input.text("client-id") ?? before?.clientId;
   if (issuer === undefined)
@@ -150,8 +148,7 @@ async function readProvider(input: Input, world: World, before: ProviderView | n
     throw new UsageError("--client-id is missing: the provider shows the client ID.");
   const isKnown = before?.issuer === issuer && before.clientId === clientId;
   const clientSecret =
-    world.env[SECRET] ||
-    (isKnown ? null : await world.askSecret("Client secret, empty for a client without one"));
+    io.env[SECRET] || (isKnown ? null : await io.askSecret("Client secret, empty for a client without one"));
   const roles = input.list("role");
   return {
     name: input.text("name") ?? before?.name ?? "",
@@ -192,27 +189,27 @@ function keepRoles(before: ProviderView | null): ProviderInput["roles"] {
   }));
 }
 
-async function test(store: Store, input: Input, world: World): Promise<void> {
+async function test(store: Store, input: Input, io: Io): Promise<void> {
   const provider = await store.read(findProvider);
   if (provider === null)
     throw new CommandFailure(
       "oidc_not_set",
       "No OpenID provider is set: relay oidc provider <issuer> sets one.",
     );
-  const { clock } = world;
-  const allowPrivate = readAllowPrivate(input, world);
-  const client = new OidcClient({ clock, allowPrivate, baseUrl: () => findOrigin(input, world) });
+  const { clock } = io;
+  const allowPrivate = readAllowPrivate(input, io);
+  const client = new OidcClient({ clock, allowPrivate, baseUrl: () => findOrigin(input, io) });
   const { hasSignOut } = await client.discover(provider);
-  world.tell(
+  io.inform(
     `The provider answers.${hasSignOut ? " A sign-out of Relay also ends the session there." : " It has no address for a sign-out."}`,
   );
 }
 
-async function remove(store: Store, input: Input, world: World): Promise<void> {
+async function remove(store: Store, input: Input, io: Io): Promise<void> {
   const provider = await store.read(viewProvider);
-  await store.write("dashboard", (tx) => removeProvider(tx, change(world)));
-  if (input.on("json")) world.say(writeJson({ removed: provider?.issuer ?? null }, 2));
-  world.tell(
+  await store.write("dashboard", (tx) => removeProvider(tx, change(io)));
+  if (input.on("json")) io.print(writeJson({ removed: provider?.issuer ?? null }, 2));
+  io.inform(
     provider === null
       ? "No OpenID provider is set: nothing changed."
       : `${provider.name} is removed. Members stay, and sign in with their passwords.`,

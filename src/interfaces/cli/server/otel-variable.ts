@@ -7,7 +7,7 @@ import type { TelemetryConfig } from "../../../base/config.ts";
 import { VERSION } from "../../../base/release/version.ts";
 import { formatCount } from "../../../base/text.ts";
 import { UsageError } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 
 /** The variables, in the order of the documentation. `secret`: no command shows the value. */
 export const OTEL_VARIABLES = [
@@ -74,7 +74,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the configuration of the export, or null if the variables switch it off. Throws UsageError, whose message never shows a header. */
-export function readTelemetry(env: World["env"]): TelemetryConfig | null {
+export function readTelemetry(env: Io["env"]): TelemetryConfig | null {
   const read = (name: Name): string | null => env[name]?.trim() || null;
   const endpoint = read("OTEL_EXPORTER_OTLP_ENDPOINT");
   if (endpoint === null || read("OTEL_SDK_DISABLED")?.toLowerCase() === "true") return null;

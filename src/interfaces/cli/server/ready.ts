@@ -3,7 +3,7 @@ import { isJsonObject, parseJson } from "../../../base/json.ts";
 import { nearHost, originOf } from "../../../base/listening.ts";
 import { type Command, CommandFailure, type Input } from "../command.ts";
 import { readNearUrl } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { DATA_DIR, DEFAULT_PORT, HOST, PORT, readDataDir } from "../service-option.ts";
 import { askNearServer } from "./near-server.ts";
 
@@ -26,8 +26,8 @@ export const ready: Command = {
     { ...DATA_DIR, help: "the data directory of the service" },
   ],
   examples: ["relay ready", "until relay ready --port 4747; do sleep 1; done"],
-  async run(input, world) {
-    const { url, by } = findAddress(input, world);
+  async run(input, io) {
+    const { url, by } = findAddress(input, io);
     const answer = await askNearServer(`${url}/readyz`);
     if (answer === null)
       throw new CommandFailure(
@@ -35,7 +35,7 @@ export const ready: Command = {
         `Nothing answers at ${url}${by}: start relay serve or relay dev, or name its address with --host and --port.`,
       );
     if (answer.status === 200) {
-      world.say("ready");
+      io.print("ready");
       return;
     }
     throw new CommandFailure(
@@ -46,10 +46,10 @@ export const ready: Command = {
 };
 
 /** Finds the address: from the options, otherwise from the note of the data directory's service, otherwise the default. */
-function findAddress(input: Input, world: World): { url: string; by: string } {
+function findAddress(input: Input, io: Io): { url: string; by: string } {
   const port = input.number("port", { from: 1, to: 65_535 });
   const host = input.text("host");
-  const dataDir = readDataDir(input, world);
+  const dataDir = readDataDir(input, io);
   const noted = port === null && host === null ? readNearUrl(dataDir) : null;
   if (noted !== null) return { url: noted, by: `, the last address of the service on ${dataDir}` };
   return { url: originOf(nearHost(host ?? "127.0.0.1"), port ?? DEFAULT_PORT), by: "" };

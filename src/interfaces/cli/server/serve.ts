@@ -10,7 +10,7 @@ import { VERSION } from "../../../base/release/version.ts";
 import { StoreUnavailable } from "../../../store/port.ts";
 import type { Command, Input } from "../command.ts";
 import { noteRunning } from "../data-directory.ts";
-import { programWord, type RunningService, type World } from "../io.ts";
+import { type Io, programWord, type RunningService } from "../io.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../service-option.ts";
 import { paint, type Screen, toneOf } from "../terminal/screen.ts";
 import { collectUnderLoad, giveBackOnceQuiet } from "./gc-pacing.ts";
@@ -27,18 +27,17 @@ export const serve: Command = {
   examples: [
     "relay serve --data-dir /var/lib/relay --base-url https://relay.example.com --trusted-proxy 127.0.0.1",
   ],
-  async run(input, world) {
-    const config = { ...readServiceConfig("server", input, world), telemetry: readTelemetry(world.env) };
-    await runService(config, input, world, async (service) => {
-      world.say(`Listening  ${service.url}`);
-      if (config.baseUrl !== null && config.baseUrl !== service.url)
-        world.say(`Public     ${config.baseUrl}`);
+  async run(input, io) {
+    const config = { ...readServiceConfig("server", input, io), telemetry: readTelemetry(io.env) };
+    await runService(config, input, io, async (service) => {
+      io.print(`Listening  ${service.url}`);
+      if (config.baseUrl !== null && config.baseUrl !== service.url) io.print(`Public     ${config.baseUrl}`);
       if (!servesCookies(config)) {
-        world.say(
+        io.print(
           `Dashboard  no owner can sign in, because sessions need https on ${config.host}: set --base-url to the https origin that browsers open`,
         );
       }
-      await saySetUp(service, world);
+      await saySetUp(service, io);
       const beside = new AsyncDisposableStack();
       beside.use(giveBackOnceQuiet(config.clock));
       beside.use(collectUnderLoad(config.clock));
@@ -48,13 +47,13 @@ export const serve: Command = {
 };
 
 /** Prints the setup link. If the database cannot be written now, only the link is missing: the server already listens and continues. */
-async function saySetUp(service: RunningService, world: World): Promise<void> {
+async function saySetUp(service: RunningService, io: Io): Promise<void> {
   try {
     const link = await service.makeSigninLink();
-    if (link !== null) world.say(`Set-up     ${link}  (works once, within a day)`);
+    if (link !== null) io.print(`Set-up     ${link}  (works once, within a day)`);
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
-    world.say(
+    io.print(
       "Set-up     there is no link, because the database cannot be written now: create the first owner with relay admin create, or start the server again",
     );
   }
@@ -72,23 +71,23 @@ export const END_WITHIN_MS = 18_000;
 export async function runService(
   config: ServiceConfig,
   input: Input,
-  world: World,
+  io: Io,
   started: (service: RunningService) => Promise<AsyncDisposable | null>,
 ): Promise<void> {
   let stopping = false;
   let hasStarted = false;
   let goOn = (): void => undefined;
-  const stopped = world.untilStopped().then(() => {
+  const stopped = io.untilStopped().then(() => {
     stopping = true;
     if (!hasStarted)
-      goOn = world.endWithin(
+      goOn = io.endWithin(
         START_ENDS_WITHIN_MS,
         "The start waits too long for an answer, so it ends now: start the server again.",
       );
   });
   let service: RunningService;
   try {
-    service = await start(config, input, world, stopped);
+    service = await start(config, input, io, stopped);
     hasStarted = true;
     goOn();
   } catch (error) {
@@ -103,17 +102,16 @@ export async function runService(
     limits: { ...config.limits },
     allowPrivate: config.allowPrivate,
   });
-  const log = logOf(config, world);
+  const log = logOf(config, io);
   try {
     await using _beside = await started(service);
-    warnUnknownVariables(log, world);
+    warnUnknownVariables(log, io);
     log?.info("service started", { url: service.url, baseUrl: service.baseUrl, version: VERSION });
     await stopped;
-    if (log === null)
-      world.tell("Stopping after the running events end; press Ctrl+C again to stop at once.");
+    if (log === null) io.inform("Stopping after the running events end; press Ctrl+C again to stop at once.");
     else log.info("service stopping after the running events end");
     await service.leave();
-    world.endWithin(
+    io.endWithin(
       END_WITHIN_MS,
       "The service waits too long for an answer, so it ends now: the next start continues the open work.",
     );
@@ -123,36 +121,36 @@ export async function runService(
 }
 
 /** Warns of RELAY_… variables that nothing reads. Without the warning, a misspelled limit or address looks as if it were set. */
-function warnUnknownVariables(log: Log | null, world: World): void {
-  for (const variable of listUnknownVariables(world.env)) {
-    if (log === null) world.tell(`Environment variable ${variable.name}: ${formatUnknown(variable)}`);
+function warnUnknownVariables(log: Log | null, io: Io): void {
+  for (const variable of listUnknownVariables(io.env)) {
+    if (log === null) io.inform(`Environment variable ${variable.name}: ${formatUnknown(variable)}`);
     else log.warn(`environment variable ${variable.name}: ${formatUnknown(variable)}`);
   }
 }
 
 /** Creates the server's log. Returns null if local development prints for a person instead. */
-function logOf({ mode, logFormat, clock }: ServiceConfig, world: World): Log | null {
+function logOf({ mode, logFormat, clock }: ServiceConfig, io: Io): Log | null {
   if (mode === "local" && logFormat === "text") return null;
-  return createLog({ clock, format: logFormat, sink: (line) => world.tell(line) });
+  return createLog({ clock, format: logFormat, sink: (line) => io.inform(line) });
 }
 
 async function start(
   config: ServiceConfig,
   input: Input,
-  world: World,
+  io: Io,
   stopped: Promise<void>,
 ): Promise<RunningService> {
-  const { screen } = world;
-  const printRun = (line: string): void => world.draw(paintRun(line, screen));
-  const ports = { stopped, program: programWord(world), ...(screen.colour ? { printRun } : {}) };
+  const { screen } = io;
+  const printRun = (line: string): void => io.draw(paintRun(line, screen));
+  const ports = { stopped, program: programWord(io), ...(screen.colour ? { printRun } : {}) };
   try {
-    return await world.startService(config, ports);
+    return await io.startService(config, ports);
   } catch (error) {
     const chosen = input.text("port") !== null || config.mode === "server";
     if (chosen || !isPortTaken(error))
-      throw explainListening(error, config, world) ?? explainDirectory(error, config.dataDir, world) ?? error;
-    world.tell(`Port ${config.port} is in use, so the service takes a free one; --port chooses a fixed one.`);
-    return await world.startService({ ...config, port: 0 }, ports);
+      throw explainListening(error, config, io) ?? explainDirectory(error, config.dataDir, io) ?? error;
+    io.inform(`Port ${config.port} is in use, so the service takes a free one; --port chooses a fixed one.`);
+    return await io.startService({ ...config, port: 0 }, ports);
   }
 }
 

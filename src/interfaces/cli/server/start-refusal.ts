@@ -6,13 +6,13 @@ import { closeSync, lstatSync, openSync, rmSync, type Stats, statSync } from "no
 import { dirname, join } from "node:path";
 import { fileErrorCode } from "../../../base/durable-file.ts";
 import { CommandFailure } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 
 /** The files that a start opens for reading and writing. */
 const OPENED = ["runner.lock", "relay.db", "relay.db-wal", "relay.db-shm"];
 
 /** Explains why the data directory cannot be used. Returns null for any other error. */
-export function explainDirectory(error: unknown, folder: string, world: World): CommandFailure | null {
+export function explainDirectory(error: unknown, folder: string, io: Io): CommandFailure | null {
   if (isListening(error)) return null;
   const code = codeOf(error);
   const fails = (message: string): CommandFailure => new CommandFailure("file_unusable", message);
@@ -22,8 +22,8 @@ export function explainDirectory(error: unknown, folder: string, world: World): 
       `${join(folder, "relay.db")} is damaged or not a database: check the directory with relay doctor, and restore a backup with relay restore.`,
     );
   if (code === "EROFS") return fails(readOnly(folder));
-  if (/^SQLITE_(READONLY|CANTOPEN)|^(EACCES|EPERM|EISDIR)$/.test(code) && world.system.hasModes) {
-    const said = isThere(folder) ? explainStanding(folder, world) : explainMissing(folder, world);
+  if (/^SQLITE_(READONLY|CANTOPEN)|^(EACCES|EPERM|EISDIR)$/.test(code) && io.system.hasModes) {
+    const said = isThere(folder) ? explainStanding(folder, io) : explainMissing(folder, io);
     return said === null ? null : fails(said);
   }
   if (/^(EEXIST|ENOTDIR|ENOENT|ELOOP)$/.test(code)) {
@@ -36,20 +36,20 @@ export function explainDirectory(error: unknown, folder: string, world: World): 
 const ANOTHER = "name another folder with --data-dir";
 
 /** Explains why the data directory cannot be created. */
-function explainMissing(folder: string, world: World): string {
+function explainMissing(folder: string, io: Io): string {
   const above = nearest(dirname(folder));
-  const me = account(world);
-  return `The data directory ${folder} does not exist, and ${me} may not create it: ${above} belongs to ${ownerOf(statSync(above))}. Create it once with sudo install -d -m 700 -o ${me} ${world.system.quote(folder)}, or ${ANOTHER}.`;
+  const me = account(io);
+  return `The data directory ${folder} does not exist, and ${me} may not create it: ${above} belongs to ${ownerOf(statSync(above))}. Create it once with sudo install -d -m 700 -o ${me} ${io.system.quote(folder)}, or ${ANOTHER}.`;
 }
 
 /** Explains why an existing data directory, or a file in it, cannot be used. */
-function explainStanding(folder: string, world: World): string | null {
-  const me = account(world);
+function explainStanding(folder: string, io: Io): string | null {
+  const me = account(io);
   const stats = statSync(folder);
   if (!stats.isDirectory()) return explainNoFolder(folder);
   const writing = tryToWrite(folder);
   if (writing === "EROFS") return readOnly(folder);
-  const give = `sudo chown -R ${me} ${world.system.quote(folder)}`;
+  const give = `sudo chown -R ${me} ${io.system.quote(folder)}`;
   for (const name of OPENED) {
     const file = join(folder, name);
     const code = tryToOpen(file);
@@ -58,12 +58,12 @@ function explainStanding(folder: string, world: World): string | null {
     if (code !== "EACCES" && code !== "EPERM") continue;
     if (!isThere(file)) break;
     return isMine(statSync(file))
-      ? `${me} owns ${file} but may not read and write it: run chmod u+rw ${world.system.quote(file)}.`
+      ? `${me} owns ${file} but may not read and write it: run chmod u+rw ${io.system.quote(file)}.`
       : `${file} belongs to ${ownerOf(statSync(file))}, and ${me} may not read and write it. Another user's command created it, perhaps with sudo. Give the directory to ${me} with ${give}.`;
   }
   if (writing === "") return null;
   return isMine(stats)
-    ? `${me} owns the data directory ${folder} but may not write there: run chmod u+rwx ${world.system.quote(folder)}.`
+    ? `${me} owns the data directory ${folder} but may not write there: run chmod u+rwx ${io.system.quote(folder)}.`
     : `The data directory ${folder} belongs to ${ownerOf(stats)}, and ${me} may not write there: give it to ${me} with ${give}, or ${ANOTHER}.`;
 }
 
@@ -88,7 +88,7 @@ const readOnly = (folder: string): string =>
 export function explainListening(
   error: unknown,
   { host, port }: { host: string; port: number },
-  world: World,
+  io: Io,
 ): CommandFailure | null {
   if (!isListening(error)) return null;
   const fails = (message: string): CommandFailure => new CommandFailure("address_taken", message);
@@ -100,7 +100,7 @@ export function explainListening(
     case "EACCES":
     case "EPERM":
       return fails(
-        `${account(world)} may not listen on port ${port} of ${host}, as is usual for ports below 1024. Choose a higher port with --port and let a proxy listen on ${port}. Or allow it, under systemd with AmbientCapabilities=CAP_NET_BIND_SERVICE.`,
+        `${account(io)} may not listen on port ${port} of ${host}, as is usual for ports below 1024. Choose a higher port with --port and let a proxy listen on ${port}. Or allow it, under systemd with AmbientCapabilities=CAP_NET_BIND_SERVICE.`,
       );
     case "EADDRINUSE":
       return fails(
@@ -185,7 +185,7 @@ function ownerOf({ uid }: Stats): string {
 }
 
 /** Returns the user who runs this command, in the form that chown accepts. */
-function account({ machine }: World): string {
+function account({ machine }: Io): string {
   const id = process.geteuid?.();
   return id === process.getuid?.() && !/^(unknown)?$/.test(machine.account)
     ? machine.account

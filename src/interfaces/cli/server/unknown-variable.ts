@@ -2,7 +2,7 @@
 import { LIMIT_WORDS } from "../../../base/limit-text.ts";
 import { findNearestName } from "../../../base/text.ts";
 import type { Option } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { RUN_OPTIONS, SERVER_OPTIONS, SERVICE_DIR } from "../service-option.ts";
 
 const PREFIX = "RELAY_";
@@ -38,7 +38,7 @@ interface UnknownVariable {
 }
 
 /** Lists the set RELAY_… variables that no command reads. */
-export function listUnknownVariables(env: World["env"]): UnknownVariable[] {
+export function listUnknownVariables(env: Io["env"]): UnknownVariable[] {
   const known = listKnown();
   const endings = known.map((name) => name.slice(PREFIX.length));
   return Object.keys(env)

@@ -13,7 +13,7 @@ import { fetchDocument } from "../../../platform/outbound/document.ts";
 import { OperatorRequestFailed } from "../../../platform/outbound/operator-client.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import { programWord, type World } from "../io.ts";
+import { type Io, programWord } from "../io.ts";
 import { ALLOW_PRIVATE } from "../service-option.ts";
 import { findChannel } from "./channel.ts";
 
@@ -43,31 +43,31 @@ export const upgrade: Command = {
     JSON_OUTPUT,
   ],
   examples: ["relay upgrade --check", "relay upgrade --check --json"],
-  async run(input, world) {
+  async run(input, io) {
     if (!input.on("check"))
       throw new UsageError(
         "Relay does not replace itself: relay upgrade --check asks for the newest release, and says how to upgrade.",
       );
     const releases = readReleasesUrl(input);
-    const latest = await readFeed(releases, input, world);
+    const latest = await readFeed(releases, input, io);
     const isOld = isNewer(latest.version, VERSION);
     const channel = findChannel({
       executable: realpathSync(process.execPath),
       isCompiled: ownCommand().length === 1,
-      program: programWord(world),
+      program: programWord(io),
       exists: existsSync,
       releases,
       isMirror: releases !== RELEASES_URL,
     });
     if (input.on("json")) {
       const running = { version: VERSION, builtAt: BUILT_AT };
-      world.say(writeJson({ running, latest, isNewest: !isOld, ...(isOld ? { upgrade: channel } : {}) }, 2));
+      io.print(writeJson({ running, latest, isNewest: !isOld, ...(isOld ? { upgrade: channel } : {}) }, 2));
       return isOld ? DIFFERS : 0;
     }
-    world.say(`Running  ${VERSION}${BUILT_AT === null ? "" : `, built ${dayOf(BUILT_AT)}`}`);
-    world.say(`Newest   ${latest.version}, released ${dayOf(latest.releasedAt)}`);
+    io.print(`Running  ${VERSION}${BUILT_AT === null ? "" : `, built ${dayOf(BUILT_AT)}`}`);
+    io.print(`Newest   ${latest.version}, released ${dayOf(latest.releasedAt)}`);
     if (!isOld) {
-      world.tell(
+      io.inform(
         isNewer(VERSION, latest.version)
           ? "This program is newer than the newest release."
           : "This is the newest release.",
@@ -75,8 +75,8 @@ export const upgrade: Command = {
       return 0;
     }
     for (const [at, line] of channel.upgrade.entries())
-      world.say(`${at === 0 ? "Upgrade  " : "         "}${line}`);
-    world.tell(
+      io.print(`${at === 0 ? "Upgrade  " : "         "}${line}`);
+    io.inform(
       `Installed with ${channel.name}. Read relay changes of the new version first; relay docs upgrade shows how to go back.`,
     );
     return DIFFERS;
@@ -102,10 +102,10 @@ function readReleasesUrl(input: Input): string {
   );
 }
 
-async function readFeed(releases: string, input: Input, world: World): Promise<LatestRelease> {
+async function readFeed(releases: string, input: Input, io: Io): Promise<LatestRelease> {
   const url = new URL(`${releases}/latest/download/${LATEST_FILE}`);
   const allowPrivate = input.list(ALLOW_PRIVATE.name);
-  const { clock } = world;
+  const { clock } = io;
   try {
     const text = await fetchDocument(url, {
       clock,

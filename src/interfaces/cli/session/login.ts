@@ -23,7 +23,7 @@ import { askServer, readServerUrl } from "../api/remote.ts";
 import { formatRemote, remoteOfProfile, SERVER_URL } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { describeError } from "../refusal-text.ts";
 
 const SLOWER_SECONDS = 5;
@@ -67,13 +67,13 @@ export const login: Command = {
     "relay login --url https://relay.example.com --profile shop-production --days 7",
     "relay login --profile shop-production",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const wanted = input.text("profile");
     if (wanted !== null) checkProfileName(wanted);
-    const url = readServerUrl(findUrl(wanted, input, world));
+    const url = readServerUrl(findUrl(wanted, input, io));
     const days = input.number("days", { from: 1, to: MAX_LOGIN_KEY_DAYS }) ?? undefined;
-    const path = requireProfileFile(world);
-    const { name: machine, account } = world.machine;
+    const path = requireProfileFile(io);
+    const { name: machine, account } = io.machine;
     const bare = { url, key: null, profile: null };
     const asked = { machine: machine.slice(0, 200), account: account.slice(0, 200), days };
     const begun = requireTexts(
@@ -83,7 +83,7 @@ export const login: Command = {
     );
     if (!URL.canParse(begun.verificationUri) || Number.isNaN(Date.parse(begun.expiresAt)))
       throw refuseMisread(url, "begins no login");
-    world.tell(
+    io.inform(
       [
         `Open ${plain(begun.verificationUri)} in a browser, sign in, and type this code:`,
         "",
@@ -92,9 +92,9 @@ export const login: Command = {
         `The page must show the machine ${plain(machine)}${account === "" ? "" : ` and the user ${plain(account)}`}. If it shows another one, deny the sign-in. The code works for ten minutes.`,
       ].join("\n"),
     );
-    const fetched = await fetchKey(bare, begun, world);
+    const fetched = await fetchKey(bare, begun, io);
     const profile: Profile = {
-      name: wanted ?? chooseName(url, fetched, world),
+      name: wanted ?? chooseName(url, fetched, io),
       url,
       app: fetched.app,
       environment: fetched.environment,
@@ -102,22 +102,22 @@ export const login: Command = {
       owner: fetched.owner,
       endsAt: fetched.expiresAt,
     };
-    const before = readProfiles(world).profiles.find(({ name }) => name === profile.name);
+    const before = readProfiles(io).profiles.find(({ name }) => name === profile.name);
     try {
-      saveProfile(world, profile, input.on("default"));
+      saveProfile(io, profile, input.on("default"));
     } catch (error) {
       await revoke(profile).catch(() => undefined);
       throw error;
     }
     // Revokes the replaced key, because it would stay valid although no profile has it.
     if (before !== undefined) await revoke(before).catch(() => undefined);
-    const isDefault = readProfiles(world).default === profile.name;
+    const isDefault = readProfiles(io).default === profile.name;
     const { key: _, ...shown } = profile;
-    if (input.on("json")) world.say(writeJson({ ...shown, default: isDefault }, 2));
-    world.tell(
+    if (input.on("json")) io.print(writeJson({ ...shown, default: isDefault }, 2));
+    io.inform(
       `${plain(profile.owner)} is signed in to ${formatRemote(remoteOfProfile(profile))} until ${plain(profile.endsAt)}; the key is in ${path}.`,
     );
-    world.tell(
+    io.inform(
       profile.environment === "production"
         ? `This is PRODUCTION: commands that change something need --profile ${profile.name}. relay whoami shows your profiles.`
         : `Use it with --profile ${profile.name}${isDefault ? ". It is the default profile, so commands use it if there is no data directory" : ""}. relay whoami shows your profiles.`,
@@ -136,9 +136,8 @@ function requireTexts<Answer extends object>(
   return answer;
 }
 
-function findUrl(wanted: string | null, input: Input, world: World): string {
-  const known =
-    wanted === null ? undefined : readProfiles(world).profiles.find(({ name }) => name === wanted);
+function findUrl(wanted: string | null, input: Input, io: Io): string {
+  const known = wanted === null ? undefined : readProfiles(io).profiles.find(({ name }) => name === wanted);
   const url = input.given("url") ? input.text("url") : (known?.url ?? input.text("url"));
   if (url !== null) return url;
   throw new UsageError(
@@ -152,21 +151,21 @@ function findUrl(wanted: string | null, input: Input, world: World): string {
 async function fetchKey(
   bare: { url: string; key: null; profile: null },
   { deviceCode, expiresAt, interval }: Begun,
-  world: World,
+  io: Io,
 ): Promise<Fetched> {
   const endsMs = Date.parse(expiresAt);
   let seconds = Number.isFinite(interval) && interval >= 1 ? Math.min(interval, 60) : SLOWER_SECONDS;
   let isAway = false;
   for (;;) {
-    await sleep(world.clock, seconds * 1000);
+    await sleep(io.clock, seconds * 1000);
     try {
       const fetched = await askServer<Fetched>(bare, "POST", "/api/login/token", { deviceCode });
       return requireTexts(fetched, ["token", "app", "environment", "owner", "expiresAt"], bare.url);
     } catch (error) {
       const { code, message } = describeError(error);
       if (code === "slow_down") seconds += SLOWER_SECONDS;
-      else if (code === "service_not_running" && world.clock.now() < endsMs) {
-        if (!isAway) world.tell(`${message} The command asks again until the code expires.`);
+      else if (code === "service_not_running" && io.clock.now() < endsMs) {
+        if (!isAway) io.inform(`${message} The command asks again until the code expires.`);
         isAway = true;
       } else if (code !== "authorization_pending") throw error;
     }
@@ -174,8 +173,8 @@ async function fetchKey(
 }
 
 /** Chooses the profile's name. A profile of the same environment is replaced, and one of another server keeps its name. */
-function chooseName(url: string, { app, environment }: Fetched, world: World): string {
-  const { profiles } = readProfiles(world);
+function chooseName(url: string, { app, environment }: Fetched, io: Io): string {
+  const { profiles } = readProfiles(io);
   const same = (one: Profile) => one.url === url && one.app === app && one.environment === environment;
   const known = profiles.find(same);
   if (known !== undefined) return known.name;
@@ -200,37 +199,37 @@ export const logout: Command = {
     { name: "all", help: "sign out of every profile" },
   ],
   examples: ["relay logout", "relay logout --profile shop-production"],
-  async run(input, world) {
+  async run(input, io) {
     let code = 0;
-    const hadDefault = readProfiles(world).default !== null;
-    for (const profile of chooseProfiles(input, world)) {
+    const hadDefault = readProfiles(io).default !== null;
+    for (const profile of chooseProfiles(input, io)) {
       const where = formatRemote({ ...profile, profile: profile.name });
       try {
         await revoke(profile);
-        world.tell(`Signed out of ${where}: its key is revoked.`);
+        io.inform(`Signed out of ${where}: its key is revoked.`);
       } catch (error) {
         const isGone = error instanceof Refusal && error.code === "unauthenticated";
         if (!isGone) code = 1;
-        world.tell(
+        io.inform(
           isGone
             ? `Signed out of ${where}: its key was no longer valid.`
             : `The profile ${profile.name} is removed, but its key could not be revoked (${describeError(error).message}) Revoke ${hintOf(profile.key)} in Settings, under Keys, of ${profile.app}/${profile.environment}.`,
         );
       }
-      removeProfile(world, profile.name);
+      removeProfile(io, profile.name);
     }
-    const left = readProfiles(world);
+    const left = readProfiles(io);
     if (hadDefault && left.default === null && left.profiles.length > 0)
-      world.tell(`There is no default profile now: name one with --profile (${formatNames(left.profiles)}).`);
+      io.inform(`There is no default profile now: name one with --profile (${formatNames(left.profiles)}).`);
     return code;
   },
 };
 
-function chooseProfiles(input: Input, world: World): Profile[] {
-  const { profiles, default: first } = readProfiles(world);
+function chooseProfiles(input: Input, io: Io): Profile[] {
+  const { profiles, default: first } = readProfiles(io);
   if (input.on("all")) return profiles;
   const name = input.text("profile") ?? first;
-  if (name !== null) return [requireProfile(world, name)];
+  if (name !== null) return [requireProfile(io, name)];
   if (profiles.length === 0)
     throw new CommandFailure(
       "not_found",

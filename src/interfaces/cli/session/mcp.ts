@@ -8,7 +8,7 @@ import { requireServerOrService } from "../api/connect.ts";
 import { postText, type Remote } from "../api/remote.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { describeError, docsOf, pointersOf } from "../refusal-text.ts";
 
 /** The JSON-RPC code for a refusal of the server itself. */
@@ -29,12 +29,12 @@ export const mcp: Command = {
     "relay mcp --profile shop-production --read-only",
     "RELAY_URL=https://relay.example.com RELAY_KEY=relay_live_… relay mcp",
   ],
-  async run(input, world) {
-    let remote = await find(input, world);
+  async run(input, io) {
+    let remote = await find(input, io);
     const open = new Set<Promise<void>>();
-    for await (const line of world.inputLines()) {
+    for await (const line of io.inputLines()) {
       if (line.trim() === "") continue;
-      const passed = passOn(line, remote, input, world).then((again) => {
+      const passed = passOn(line, remote, input, io).then((again) => {
         remote = again;
       });
       open.add(passed);
@@ -44,16 +44,16 @@ export const mcp: Command = {
   },
 };
 
-function find(input: Input, world: World): Promise<Remote> {
-  return requireServerOrService(input, world, "relay mcp", { writes: !input.on("read-only") });
+function find(input: Input, io: Io): Promise<Remote> {
+  return requireServerOrService(input, io, "relay mcp", { writes: !input.on("read-only") });
 }
 
 /** Answers one message and never throws. Returns the service for the next message, because a restarted one may have another address. */
-async function passOn(line: string, remote: Remote, input: Input, world: World): Promise<Remote> {
+async function passOn(line: string, remote: Remote, input: Input, io: Io): Promise<Remote> {
   const { id, method } = readObject(line);
   const refuse = (code: number, message: string, data: Json): void => {
     if (id !== undefined || method === undefined)
-      world.say(writeJson({ jsonrpc: "2.0", id: id ?? null, error: { code, message, data } }));
+      io.print(writeJson({ jsonrpc: "2.0", id: id ?? null, error: { code, message, data } }));
   };
   if (method === undefined && id === undefined) {
     refuse(NOT_JSON, "The line is not a JSON-RPC message: write one JSON object on each line.", null);
@@ -63,7 +63,7 @@ async function passOn(line: string, remote: Remote, input: Input, world: World):
     const path = `${remote.place}/mcp${input.on("read-only") ? "?readOnly=true" : ""}`;
     const { status, text } = await postText(remote, path, line);
     const answer = readObject(text);
-    if (answer.jsonrpc !== undefined) world.say(writeJson(answer));
+    if (answer.jsonrpc !== undefined) io.print(writeJson(answer));
     else if (status >= 300)
       refuse(REFUSED, String(answer.message ?? `The service answered ${status}.`), answer);
     else if (id !== undefined)
@@ -71,8 +71,8 @@ async function passOn(line: string, remote: Remote, input: Input, world: World):
     return remote;
   } catch (error) {
     const { code, message } = describeError(error);
-    const docs = docsOf(code, pointersOf(input), world);
+    const docs = docsOf(code, pointersOf(input), io);
     refuse(REFUSED, message, { code, message, docs });
-    return await find(input, { ...world, tell: () => undefined }).catch(() => remote);
+    return await find(input, { ...io, inform: () => undefined }).catch(() => remote);
   }
 }

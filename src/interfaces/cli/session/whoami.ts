@@ -16,10 +16,10 @@ export const whoami: Command = {
     "The command asks each server. The exit code is 0 if every key works. It is 1 if a key expired or was revoked, or if a server does not answer.",
   options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay whoami"],
-  async run(input, world) {
-    const held = readProfiles(world);
+  async run(input, io) {
+    const held = readProfiles(io);
     const named = input.given("profile") ? input.text("profile") : null;
-    const profiles = named === null ? held.profiles : [requireProfile(world, named)];
+    const profiles = named === null ? held.profiles : [requireProfile(io, named)];
     const items = await Promise.all(
       profiles.map(async (profile) => ({
         profile: profile.name,
@@ -30,9 +30,9 @@ export const whoami: Command = {
         ...(await lookAt(profile)),
       })),
     );
-    const [url, key] = [world.env.RELAY_URL, world.env.RELAY_KEY];
+    const [url, key] = [io.env.RELAY_URL, io.env.RELAY_KEY];
     if (named === null && url && key) items.push({ ...(await lookByVariables(url, key)) });
-    await sayList(input, world, items, {
+    await sayList(input, io, items, {
       columns: [
         {
           heading: "PROFILE",
@@ -53,7 +53,7 @@ export const whoami: Command = {
       ],
       none: "There is no profile yet: relay login --url https://relay.example.com creates one.",
     });
-    if (named === null) world.tell(`In this folder, commands act on ${plain(formatTarget(input, world))}.`);
+    if (named === null) io.inform(`In this folder, commands act on ${plain(formatTarget(input, io))}.`);
     return items.every(({ works }) => works) ? 0 : 1;
   },
 };

@@ -6,7 +6,7 @@ import { sleep } from "../../../base/clock.ts";
 import { Refusal } from "../../../base/refusal.ts";
 import type { PlanResult } from "../../../operator/sync/plan-view.ts";
 import { CommandFailure } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 
 const RETRY_EVERY_MS = 1_000;
 
@@ -21,10 +21,10 @@ interface Patience {
 export async function requestApply(
   send: (keyed: { key?: string }) => Promise<PlanResult>,
   { forMs, isOnce }: Patience,
-  world: World,
+  io: Io,
 ): Promise<PlanResult> {
   let keyed: { key?: string } = { key: crypto.randomUUID() };
-  const endsAt = world.clock.now() + forMs;
+  const endsAt = io.clock.now() + forMs;
   for (;;) {
     try {
       return await send(keyed);
@@ -34,11 +34,11 @@ export async function requestApply(
         continue;
       }
       const isRepeatable = isOnce || keyed.key !== undefined;
-      if (!isAway(error) || !isRepeatable || world.clock.now() >= endsAt) throw error;
-      world.tell(
+      if (!isAway(error) || !isRepeatable || io.clock.now() >= endsAt) throw error;
+      io.inform(
         "The server's response was lost. The command sends the same request again, and the server applies it only once.",
       );
-      await sleep(world.clock, RETRY_EVERY_MS);
+      await sleep(io.clock, RETRY_EVERY_MS);
     }
   }
 }

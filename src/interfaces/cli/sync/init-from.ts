@@ -15,7 +15,7 @@ import { findSender } from "../../../rules/senders/registry.ts";
 import type { Sender } from "../../../rules/senders/sender.ts";
 import { startCatalog, startDefinition, startSteps } from "../../../rules/senders/sender-start.ts";
 import { CommandFailure, UsageError } from "../command.ts";
-import { programWord, type World } from "../io.ts";
+import { type Io, programWord } from "../io.ts";
 import { tellUnknown } from "./presets.ts";
 
 export interface FromSender {
@@ -25,9 +25,9 @@ export interface FromSender {
 }
 
 /** Reads the sender and the name. Throws if there is no such sender, or the name is invalid. */
-export function readFrom(from: string, name: string | null, world: World): FromSender {
+export function readFrom(from: string, name: string | null, io: Io): FromSender {
   const sender = findSender(from.toLowerCase());
-  if (sender === null) throw new CommandFailure("not_found", tellUnknown(from, programWord(world)));
+  if (sender === null) throw new CommandFailure("not_found", tellUnknown(from, programWord(io)));
   if (name !== null && !RELAY_NAME.test(name))
     throw new UsageError(
       `--name is ${JSON.stringify(name)}: write 2 to 63 lowercase letters, digits and hyphens, starting with a letter.`,
@@ -36,12 +36,12 @@ export function readFrom(from: string, name: string | null, world: World): FromS
 }
 
 /** Writes the relay and the collection that it names, and returns the written files. It refuses if a relay of that name exists. */
-export function writeFrom(serviceDir: string, { sender, name }: FromSender, world: World): string[] {
+export function writeFrom(serviceDir: string, { sender, name }: FromSender, io: Io): string[] {
   const path = definitionPath(serviceDir, name);
   if (existsSync(path))
     throw new CommandFailure(
       "name_taken",
-      `${relative(world.cwd, path)} exists and was not changed: give the new relay another name with --name.`,
+      `${relative(io.cwd, path)} exists and was not changed: give the new relay another name with --name.`,
     );
   const catalog = catalogPath(serviceDir);
   const [read, wanted] = readCatalog(catalog, sender);
@@ -85,19 +85,19 @@ export function parseCatalog(path: string, text: string): JsonObject {
 }
 
 /** Prints the remaining steps, in order. */
-export function tellFrom({ sender, name }: FromSender, world: World): void {
-  const relay = programWord(world);
+export function tellFrom({ sender, name }: FromSender, io: Io): void {
+  const relay = programWord(io);
   const secret =
     sender.secret.from === "relay"
       ? `${relay} dev generates the secret and writes it to .secrets.json`
       : `${relay} relays set-secret ${name} stores the secret while ${relay} dev runs. Until then, ${relay} send signs with a secret that ${relay} dev generated`;
-  world.tell("");
-  for (const step of startSteps(sender)) world.tell(`- ${step}`);
-  world.tell(`- ${secret}.`);
-  for (const pitfall of sender.pitfalls) world.tell(`  Note: ${pitfall}`);
-  world.tell("");
-  world.tell(`Next, run ${relay} dev. It shows the receiver URL and watches these files.`);
-  world.tell(
+  io.inform("");
+  for (const step of startSteps(sender)) io.inform(`- ${step}`);
+  io.inform(`- ${secret}.`);
+  for (const pitfall of sender.pitfalls) io.inform(`  Note: ${pitfall}`);
+  io.inform("");
+  io.inform(`Next, run ${relay} dev. It shows the receiver URL and watches these files.`);
+  io.inform(
     `Then, in another terminal, run ${relay} send ${name}. It sends an example event as ${sender.title} does.`,
   );
 }

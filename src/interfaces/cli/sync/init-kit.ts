@@ -22,7 +22,7 @@ import { findKit, KITS } from "../../../rules/senders/kit-registry.ts";
 import { kitPage, kitSteps } from "../../../rules/senders/kit-view.ts";
 import type { Sender } from "../../../rules/senders/sender.ts";
 import { CommandFailure, type Input, UsageError } from "../command.ts";
-import { programWord, type World } from "../io.ts";
+import { type Io, programWord } from "../io.ts";
 import { parseCatalog } from "./init-from.ts";
 
 export interface KitFiles {
@@ -60,10 +60,10 @@ function readNames(kit: Kit, { title }: Sender, input: Input): KitNames {
 }
 
 /** Writes the files and returns their paths. It refuses if a relay or a catalog entry of the same name exists, before it writes anything. */
-export function writeKit(serviceDir: string, { kit, sender, names }: KitFiles, world: World): string[] {
+export function writeKit(serviceDir: string, { kit, sender, names }: KitFiles, io: Io): string[] {
   const { relays, catalog } = kitDefinitions(kit, sender, names);
   const files = relays.map((relay) => ({ relay, path: definitionPath(serviceDir, String(relay.name)) }));
-  const existing = files.filter(({ path }) => existsSync(path)).map(({ path }) => relative(world.cwd, path));
+  const existing = files.filter(({ path }) => existsSync(path)).map(({ path }) => relative(io.cwd, path));
   if (existing.length > 0)
     throw new CommandFailure(
       "name_taken",
@@ -109,16 +109,16 @@ function mergeCatalog(path: string, written: JsonObject, catalog: JsonObject): J
 }
 
 /** Prints what to set up at the provider, in order, and what the provider cannot tell. */
-export function tellKit({ kit, sender, names }: KitFiles, world: World): void {
-  const relay = programWord(world);
-  world.tell("");
-  for (const [index, step] of kitSteps(kit, sender, names).entries()) world.tell(`${index + 1}. ${step}`);
-  world.tell("");
-  for (const sentence of kit.cannot) world.tell(`Note: ${sentence}`);
-  world.tell("");
-  world.tell(`Next, run ${relay} dev. It shows the receiver URL and watches these files.`);
-  world.tell(
+export function tellKit({ kit, sender, names }: KitFiles, io: Io): void {
+  const relay = programWord(io);
+  io.inform("");
+  for (const [index, step] of kitSteps(kit, sender, names).entries()) io.inform(`${index + 1}. ${step}`);
+  io.inform("");
+  for (const sentence of kit.cannot) io.inform(`Note: ${sentence}`);
+  io.inform("");
+  io.inform(`Next, run ${relay} dev. It shows the receiver URL and watches these files.`);
+  io.inform(
     `Then play a purchase in another terminal, and see what it changes: ${relay} simulate ${sender.name} purchase`,
   );
-  world.tell(`Read what each step of a sale does: ${relay} docs ${kitPage(sender.name)}`);
+  io.inform(`Read what each step of a sale does: ${relay} docs ${kitPage(sender.name)}`);
 }

@@ -12,7 +12,7 @@ import { makeDefinitionSchema } from "../../../rules/relay/definition-shape.ts";
 import { KIT_NAMES } from "../../../rules/senders/kit-definitions.ts";
 import { SENDERS } from "../../../rules/senders/registry.ts";
 import { type Command, UsageError } from "../command.ts";
-import { programWord, type World } from "../io.ts";
+import { type Io, programWord } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { type FromSender, readFrom, tellFrom, writeFrom } from "./init-from.ts";
 import { type KitFiles, readKit, tellKit, writeKit } from "./init-kit.ts";
@@ -87,10 +87,10 @@ export async function writeExample(serviceDir: string): Promise<string[]> {
 async function writeChosen(
   serviceDir: string,
   { from, kit }: { from: FromSender | null; kit: KitFiles | null },
-  world: World,
+  io: Io,
 ): Promise<string[]> {
-  if (kit !== null) return writeKit(serviceDir, kit, world);
-  return from === null ? await writeExample(serviceDir) : writeFrom(serviceDir, from, world);
+  if (kit !== null) return writeKit(serviceDir, kit, io);
+  return from === null ? await writeExample(serviceDir) : writeFrom(serviceDir, from, io);
 }
 
 export const init: Command = {
@@ -128,8 +128,8 @@ export const init: Command = {
     "relay init --from stripe --name checkout",
     "relay init --from stripe --sell --product course --plans basic,pro",
   ],
-  async run(input, world) {
-    const serviceDir = readServiceDir(input, world);
+  async run(input, io) {
+    const serviceDir = readServiceDir(input, io);
     const sender = input.text("from");
     if (sender === null && input.given("name"))
       throw new UsageError("--name needs --from: name the sender of the relay, such as --from github.");
@@ -138,9 +138,9 @@ export const init: Command = {
         throw new UsageError(`--${option} needs --sell: only a selling kit has a product and plans.`);
     if (sender === null && input.on("sell"))
       throw new UsageError("--sell needs --from: name the provider, such as --from stripe.");
-    const from = sender === null ? null : readFrom(sender, input.text("name"), world);
+    const from = sender === null ? null : readFrom(sender, input.text("name"), io);
     const kit = from === null || !input.on("sell") ? null : readKit(from.sender, input);
-    const written = await writeChosen(serviceDir, { from, kit }, world);
+    const written = await writeChosen(serviceDir, { from, kit }, io);
     await mkdir(serviceDir, { recursive: true });
     const schemas = { [SCHEMA_FILE]: makeDefinitionSchema(), [CATALOG_SCHEMA_FILE]: makeCatalogSchema() };
     for (const [name, value] of Object.entries(schemas)) {
@@ -148,26 +148,26 @@ export const init: Command = {
       await writeFile(file, `${writeJson(value, 2)}\n`);
       written.push(file);
     }
-    const settings = await writeEditorSettings(serviceDir, world);
+    const settings = await writeEditorSettings(serviceDir, io);
     if (settings !== null) written.push(settings);
-    for (const file of written) world.say(relative(world.cwd, file));
-    if (kit !== null) return tellKit(kit, world);
-    if (from !== null) return tellFrom(from, world);
-    world.tell("");
-    const relay = programWord(world);
-    world.tell(`Next: run ${relay} dev, which receives webhooks and watches these files.`);
-    world.tell(
+    for (const file of written) io.print(relative(io.cwd, file));
+    if (kit !== null) return tellKit(kit, io);
+    if (from !== null) return tellFrom(from, io);
+    io.inform("");
+    const relay = programWord(io);
+    io.inform(`Next: run ${relay} dev, which receives webhooks and watches these files.`);
+    io.inform(
       `Then run ${relay} send ${EXAMPLE_NAME} in another terminal, which sends a signed example event.`,
     );
-    world.tell(
-      `To try the client library, put a page into ${relative(world.cwd, serviceDir)}/public/. Relay serves it at /public/.`,
+    io.inform(
+      `To try the client library, put a page into ${relative(io.cwd, serviceDir)}/public/. Relay serves it at /public/.`,
     );
   },
 };
 
 /** Binds the schemas to the files in the editor. If other settings exist already, it prints how to add the binding. */
-async function writeEditorSettings(serviceDir: string, world: World): Promise<string | null> {
-  const folder = relative(world.cwd, serviceDir).replaceAll("\\", "/");
+async function writeEditorSettings(serviceDir: string, io: Io): Promise<string | null> {
+  const folder = relative(io.cwd, serviceDir).replaceAll("\\", "/");
   if (folder.startsWith("..")) return null;
   const binding = {
     "json.schemas": [
@@ -175,11 +175,11 @@ async function writeEditorSettings(serviceDir: string, world: World): Promise<st
       { fileMatch: [`/${folder}/catalog.json`], url: `./${folder}/${CATALOG_SCHEMA_FILE}` },
     ],
   };
-  const file = join(world.cwd, ".vscode", "settings.json");
+  const file = join(io.cwd, ".vscode", "settings.json");
   if (existsSync(file)) {
     const settings = await readFile(file, "utf8");
     if (binding["json.schemas"].every(({ url }) => settings.includes(JSON.stringify(url)))) return null;
-    world.tell(
+    io.inform(
       `.vscode/settings.json exists already. To check definitions in the editor, add ${JSON.stringify(binding)}`,
     );
     return null;
@@ -203,10 +203,10 @@ export const schema: Command = {
   ],
   options: [],
   examples: ["relay schema", "relay schema catalog"],
-  async run(input, world) {
+  async run(input, io) {
     const what = input.positionals[0] ?? "relay";
     if (what !== "relay" && what !== "catalog")
       throw new UsageError(`There is no schema of ${JSON.stringify(what)}: write relay or catalog.`);
-    world.say(writeJson(what === "relay" ? makeDefinitionSchema() : makeCatalogSchema(), 2));
+    io.print(writeJson(what === "relay" ? makeDefinitionSchema() : makeCatalogSchema(), 2));
   },
 };

@@ -17,7 +17,7 @@ import { readLocalSecrets } from "../../../platform/secret/local-secrets.ts";
 import { findProfileOf, type Profile } from "../api/profile.ts";
 import { askServer, type Remote } from "../api/remote.ts";
 import { CommandFailure, type Input, type Option } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { writeCodeLine } from "../refusal-text.ts";
 import { isAway, requestApply } from "./apply-request.ts";
 import { type Decided, keepSecrets } from "./plan-decision.ts";
@@ -66,39 +66,37 @@ export async function carryLive(
   remote: Remote,
   change: LiveChange,
   input: Input,
-  world: World,
+  io: Io,
 ): Promise<PlanResult | number> {
   const { plan, sent, replaceEdited } = change.decided;
-  const profile = findProfileOf(world, { url: remote.url, app: remote.app, environment: "production" });
+  const profile = findProfileOf(io, { url: remote.url, app: remote.app, environment: "production" });
   await change.requireSame();
   const asked = { ...sent, replaceEdited, plan: plan.plan };
   // A stop of the command withdraws the request from here on.
-  using stop = new Stop(world);
+  using stop = new Stop(io);
   const { approval } = await remote.request<{ approval: ApprovalView }>("POST", "/approvals", asked);
-  const waiting = new Waiting(remote, change, approval, world, stop);
+  const waiting = new Waiting(remote, change, approval, io, stop);
   const say = (now: ApprovalView, applied: boolean, more: object = {}): void => {
-    if (input.on("json")) world.say(writeJson({ ...plan, ...more, approval: now, applied }));
+    if (input.on("json")) io.print(writeJson({ ...plan, ...more, approval: now, applied }));
   };
   say(approval, false);
-  world.tell(
-    `This changes PRODUCTION of ${plain(approval.app)}. An owner must approve it within 10 minutes:`,
-  );
-  world.tell(`  ${plain(approval.url)}`);
-  world.tell("Waiting for the approval of this plan; Ctrl+C withdraws the request.");
-  const page = input.on("open") ? await openApproval(approval.url, world) : null;
+  io.inform(`This changes PRODUCTION of ${plain(approval.app)}. An owner must approve it within 10 minutes:`);
+  io.inform(`  ${plain(approval.url)}`);
+  io.inform("Waiting for the approval of this plan; Ctrl+C withdraws the request.");
+  const page = input.on("open") ? await openApproval(approval.url, io) : null;
   try {
     const { approval: now, done } = await waiting.wait();
     if (done === null) {
       say(now, false);
-      return stop.isStopped ? 1 : tellEnd(now, remote, world);
+      return stop.isStopped ? 1 : tellEnd(now, remote, io);
     }
-    await keepSecrets(done.secrets, change.serviceDir, `${remote.url}/${approval.app}/production`, world);
+    await keepSecrets(done.secrets, change.serviceDir, `${remote.url}/${approval.app}/production`, io);
     const { secrets, ...told } = done;
     say(now, true, { ...told, secretsOf: secrets.map(({ relay }) => relay) });
-    world.tell(
+    io.inform(
       `${count(done.changes, "change")} made in ${plain(`${remote.url}/${approval.app}`)}/production.`,
     );
-    tellNotLive(done.notLive ?? [], profile, approval, remote, world);
+    tellNotLive(done.notLive ?? [], profile, approval, remote, io);
     return done;
   } finally {
     if (page !== null) rmSync(page, { recursive: true, force: true });
@@ -111,24 +109,24 @@ function tellNotLive(
   profile: Profile | null,
   { app }: ApprovalView,
   { url }: Remote,
-  world: World,
+  io: Io,
 ): void {
   if (names.length === 0) return;
   const known = names.map((name) => plain(name)).join(", ");
   if (profile === null) {
-    world.tell(`Not live yet: ${known}. Sign in, choose production, and show the open steps:`);
-    world.tell(`  relay login --url ${url}`);
-  } else world.tell(`Not live yet: ${known}. Show the open steps:`);
+    io.inform(`Not live yet: ${known}. Sign in, choose production, and show the open steps:`);
+    io.inform(`  relay login --url ${url}`);
+  } else io.inform(`Not live yet: ${known}. Show the open steps:`);
   const profileName = profile?.name ?? plain(`${app}-production`);
-  for (const name of names) world.tell(`  relay relays checklist ${plain(name)} --profile ${profileName}`);
+  for (const name of names) io.inform(`  relay relays checklist ${plain(name)} --profile ${profileName}`);
 }
 
-function tellEnd({ state, why, decidedBy }: ApprovalView, { url }: Remote, world: World): number {
+function tellEnd({ state, why, decidedBy }: ApprovalView, { url }: Remote, io: Io): number {
   const end = ENDS[state];
   if (end === undefined) return 1;
   const says = state === "expired" && decidedBy !== null ? TOO_LATE : end.says;
-  world.tell(`${says}, and nothing was changed.${why === null ? "" : ` ${plain(why)}`}`);
-  world.tell(writeCodeLine(end.refusal, ["--url", url], world));
+  io.inform(`${says}, and nothing was changed.${why === null ? "" : ` ${plain(why)}`}`);
+  io.inform(writeCodeLine(end.refusal, ["--url", url], io));
   return end.code;
 }
 
@@ -147,16 +145,16 @@ export async function requireSecretsFile({ entries }: PlanPreview, serviceDir: s
  * Opens the approval's page and returns the folder of the redirecting page. It checks the scheme, because a server can send any text and a
  * browser may run some schemes.
  */
-async function openApproval(url: string, world: World): Promise<string | null> {
+async function openApproval(url: string, io: Io): Promise<string | null> {
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? "")) {
-    world.tell(
+    io.inform(
       "The command does not open this text, because it is not a web address: find the approval in the server's dashboard.",
     );
     return null;
   }
   const folder = mkdtempSync(join(tmpdir(), "relay-approval-"));
-  if (!(await world.openBrowser(url, folder)))
-    world.tell("No browser is available here: open the address yourself.");
+  if (!(await io.openBrowser(url, folder)))
+    io.inform("No browser is available here: open the address yourself.");
   return folder;
 }
 
@@ -175,8 +173,8 @@ class Stop implements Disposable {
   readonly #over = new AbortController();
   isStopped = false;
 
-  constructor(world: World) {
-    this.stopped = world.untilStopped(this.#over.signal).then(() => {
+  constructor(io: Io) {
+    this.stopped = io.untilStopped(this.#over.signal).then(() => {
       this.isStopped = !this.#over.signal.aborted;
     });
   }
@@ -189,18 +187,18 @@ class Stop implements Disposable {
 class Waiting {
   readonly #remote: Remote;
   readonly #change: LiveChange;
-  readonly #world: World;
+  readonly #io: Io;
   readonly #path: string;
   readonly #stop: Stop;
   #now: ApprovalView;
   #toldMinutes: number;
   #isAway = false;
 
-  constructor(remote: Remote, change: LiveChange, approval: ApprovalView, world: World, stop: Stop) {
+  constructor(remote: Remote, change: LiveChange, approval: ApprovalView, io: Io, stop: Stop) {
     this.#stop = stop;
     this.#remote = remote;
     this.#change = change;
-    this.#world = world;
+    this.#io = io;
     this.#path = `/api/approvals/${approval.id}`;
     this.#now = approval;
     this.#toldMinutes = this.#minutesLeft;
@@ -209,10 +207,10 @@ class Waiting {
   async wait(): Promise<Waited> {
     try {
       while (this.#now.state === "pending") {
-        await Promise.race([this.#stop.stopped, sleep(this.#world.clock, LOOK_EVERY_MS)]);
+        await Promise.race([this.#stop.stopped, sleep(this.#io.clock, LOOK_EVERY_MS)]);
         if (this.#stop.isStopped) {
           const withdrawn = await this.#withdraw("The command was stopped.");
-          this.#world.tell("Stopped: the request is withdrawn, and nothing was changed.");
+          this.#io.inform("Stopped: the request is withdrawn, and nothing was changed.");
           return withdrawn;
         }
         const moved = await this.#findMoved();
@@ -220,7 +218,7 @@ class Waiting {
         await this.#look();
       }
       if (this.#now.state !== "approved") return { approval: this.#now, done: null };
-      this.#world.tell(`Approved by ${plain(this.#now.decidedBy ?? "").replace(/^owner:/, "")}.`);
+      this.#io.inform(`Approved by ${plain(this.#now.decidedBy ?? "").replace(/^owner:/, "")}.`);
       return (await this.#findMoved()) ?? (await this.#apply());
     } catch (error) {
       await this.#withdraw(null).catch(() => undefined);
@@ -236,13 +234,13 @@ class Waiting {
       this.#isAway = false;
     } catch (error) {
       if (!isAway(error)) throw error;
-      if (!this.#isAway) this.#world.tell("The server does not answer now; the command waits for it.");
+      if (!this.#isAway) this.#io.inform("The server does not answer now; the command waits for it.");
       this.#isAway = true;
       return;
     }
     if (this.#now.state !== "pending" || this.#minutesLeft === this.#toldMinutes) return;
     this.#toldMinutes = this.#minutesLeft;
-    this.#world.tell(`${count(this.#toldMinutes, "minute")} left.`);
+    this.#io.inform(`${count(this.#toldMinutes, "minute")} left.`);
   }
 
   get #minutesLeft(): number {
@@ -255,7 +253,7 @@ class Waiting {
       const done = await requestApply(
         (keyed) => askServer<PlanResult>(this.#remote, "POST", `${this.#path}/apply`, keyed),
         { forMs: Number.POSITIVE_INFINITY, isOnce: true },
-        this.#world,
+        this.#io,
       );
       const { approval } = await askServer<{ approval: ApprovalView }>(this.#remote, "GET", this.#path).catch(
         () => ({ approval: { ...this.#now, state: "done" as const } }),
@@ -305,7 +303,7 @@ class Waiting {
       this.#path,
       sent,
     ).catch((error: unknown) => {
-      this.#world.tell(
+      this.#io.inform(
         "The request could not be withdrawn. It expires within 10 minutes, and only this command can apply it.",
       );
       throw error;

@@ -8,7 +8,7 @@ import type { EntryView, PlanPreview, PlanResult } from "../../../operator/sync/
 import { SECRETS_FILE, setServerSecrets } from "../../../platform/secret/local-secrets.ts";
 import type { Remote } from "../api/remote.ts";
 import { CommandFailure, type Input, type Option } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { writeCodeLine } from "../refusal-text.ts";
 import { formatPlanMarkdown } from "./plan-markdown.ts";
 import { formatNames, formatPull, isDeleted, printPlan, type Sides } from "./plan-text.ts";
@@ -57,44 +57,44 @@ export async function decidePlan(
   given: Planned,
   sides: Sides,
   input: Input,
-  world: World,
+  io: Io,
 ): Promise<Decided> {
   const isJson = input.on("json");
   const isCheck = input.given("check");
   const replaces = input.on("yes");
   const { plan, sent } = await requestPlan(remote, given, replaces);
   const end = (code: number, left: Decided["left"], refusal = plan.refusal): Decided => {
-    if (isJson) world.say(writeJson({ ...plan, refusal, applied: false }, 2));
-    else if (isCheck) world.say(formatPlanMarkdown(plan, { sides, refusal, replaces }, world));
+    if (isJson) io.print(writeJson({ ...plan, refusal, applied: false }, 2));
+    else if (isCheck) io.print(formatPlanMarkdown(plan, { sides, refusal, replaces }, io));
     return { plan, sent, code, replaceEdited: replaces, left };
   };
-  if (!isJson && !isCheck) printPlan(plan, sides, replaces, world);
+  if (!isJson && !isCheck) printPlan(plan, sides, replaces, io);
   const rejection = plan.refusal ?? findRefusal(plan);
   if (rejection?.resetAt !== undefined && input.on("wait"))
     throw new Refusal(rejection.code, rejection.message, { resetAtMs: Date.parse(rejection.resetAt) });
   if (rejection !== null) {
     const refused = end(1, []);
-    world.tell("Nothing was changed: the server would refuse the plan.");
-    world.tell(writeCodeLine(toRefusalCode(rejection.code), ["--url", remote.url], world));
+    io.inform("Nothing was changed: the server would refuse the plan.");
+    io.inform(writeCodeLine(toRefusalCode(rejection.code), ["--url", remote.url], io));
     return refused;
   }
   const unseen = replaces ? [] : plan.entries.filter(isUnseen);
-  const unasked = rejectUnasked(unseen, sides, world.interactive && !isCheck);
+  const unasked = rejectUnasked(unseen, sides, io.interactive && !isCheck);
   if (unasked !== null) {
     const refused = end(1, [], unasked);
-    world.tell(unasked.message);
-    world.tell(writeCodeLine(unasked.code, ["--url", remote.url], world));
+    io.inform(unasked.message);
+    io.inform(writeCodeLine(unasked.code, ["--url", remote.url], io));
     return refused;
   }
   if (plan.changes + unseen.length > 0) await sides.requireReady(plan);
   if (isCheck) return end(plan.changes > 0 ? CHANGES_EXIT_CODE : 0, []);
   if (input.on("dry-run")) return end(0, []);
-  const replacesUnseen = unseen.length > 0 && (await asksToReplace(unseen, sides, world));
+  const replacesUnseen = unseen.length > 0 && (await asksToReplace(unseen, sides, io));
   const left = replacesUnseen ? [] : unseen;
   if (plan.changes + (replacesUnseen ? unseen.length : 0) > 0)
     return { plan, sent, code: null, replaceEdited: replaces || replacesUnseen, left };
-  if (left.length === 0) world.tell("Nothing to do.");
-  return end(tellLeft(left, sides.pull, world), left);
+  if (left.length === 0) io.inform("Nothing to do.");
+  return end(tellLeft(left, sides.pull, io), left);
 }
 
 /** Requests the plan. A server of an earlier version knows no `base` and no `commit`, and compares with its own last sync. */
@@ -118,17 +118,17 @@ async function requestPlan(
 }
 
 /** Reports the items that the user did not want to replace. Returns the exit code. */
-export function tellLeft(left: readonly EntryView[], pull: string, world: World): number {
+export function tellLeft(left: readonly EntryView[], pull: string, io: Io): number {
   if (left.length === 0) return 0;
   const deleted = left.filter(isDeleted);
   const kept = left.filter((entry) => !isDeleted(entry));
   if (kept.length > 0)
-    world.tell(
+    io.inform(
       `Not replaced: ${formatNames(kept)}. The server keeps its version: ${formatPull(pull, kept)} writes it to the files.`,
     );
   if (deleted.length > 0) {
     const them = deleted.length === 1 ? "it" : "them";
-    world.tell(
+    io.inform(
       `Not created: ${formatNames(deleted)}. The server does not have ${them}: ${formatPull(pull, deleted)} deletes ${them} from the files.`,
     );
   }
@@ -162,15 +162,11 @@ function rejectUnasked(
 }
 
 /** Asks at the terminal whether to replace what changed on the server. */
-function asksToReplace(
-  unseen: readonly EntryView[],
-  { source, into }: Sides,
-  world: World,
-): Promise<boolean> {
+function asksToReplace(unseen: readonly EntryView[], { source, into }: Sides, io: Io): Promise<boolean> {
   const what = unseen.some(({ newer }) => newer?.how === "synced")
     ? "the server's newer version"
     : "the dashboard edits";
-  return world.confirm(`Replace ${what}${into} (${formatNames(unseen)}) with ${source}?`);
+  return io.confirm(`Replace ${what}${into} (${formatNames(unseen)}) with ${source}?`);
 }
 
 /** Writes new secrets of the server into the local secrets file. It never prints a secret. */
@@ -178,7 +174,7 @@ export async function keepSecrets(
   secrets: PlanResult["secrets"],
   serviceDir: string,
   place: string,
-  world: World,
+  io: Io,
 ): Promise<void> {
   if (secrets.length === 0) return;
   const names = secrets.map(({ relay }) => plain(relay)).join(", ");
@@ -192,7 +188,7 @@ export async function keepSecrets(
       `The plan was applied, but the new secrets of ${names} could not be written (${why}): rotate them in the dashboard.`,
     );
   }
-  world.tell(
+  io.inform(
     `The new secrets of ${names} are in ${SECRETS_FILE} of the service directory, under ${plain(place)}.`,
   );
 }

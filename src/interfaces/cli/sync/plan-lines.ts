@@ -1,7 +1,7 @@
 /** Formats the lines of a plan: a sign and an item, its differences, and the number of unchanged items. */
 import { writeJson } from "../../../base/json.ts";
 import { formatCount, plain } from "../../../base/text.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { paint, type Tone } from "../terminal/screen.ts";
 
 const MAX_VALUE_CHARS = 160;
@@ -18,22 +18,19 @@ const TONES = {
 export type Sign = keyof typeof TONES;
 
 /** Prints a line such as `+ relay orders  created`. */
-export function sayThing(world: World, sign: Sign, words: string): void {
-  world.draw(`${paint(sign, TONES[sign], world.screen)} ${words}`);
+export function sayThing(io: Io, sign: Sign, words: string): void {
+  io.draw(`${paint(sign, TONES[sign], io.screen)} ${words}`);
 }
 
-export function sayUnchanged(world: World, things: number): void {
-  if (things > 0) sayThing(world, "=", `${count(things, "item")} unchanged`);
+export function sayUnchanged(io: Io, things: number): void {
+  if (things > 0) sayThing(io, "=", `${count(things, "item")} unchanged`);
 }
 
 /** Prints a line for each field's value before, and one for the value after. */
-export function sayDiff(
-  world: World,
-  diff: readonly { field: string; before?: unknown; after?: unknown }[],
-): void {
+export function sayDiff(io: Io, diff: readonly { field: string; before?: unknown; after?: unknown }[]): void {
   for (const { field, before, after } of diff) {
-    if (before !== undefined) world.say(`    - ${plain(field)}: ${showValue(before)}`);
-    if (after !== undefined) world.say(`    + ${plain(field)}: ${showValue(after)}`);
+    if (before !== undefined) io.print(`    - ${plain(field)}: ${showValue(before)}`);
+    if (after !== undefined) io.print(`    + ${plain(field)}: ${showValue(after)}`);
   }
 }
 

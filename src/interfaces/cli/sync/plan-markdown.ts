@@ -5,7 +5,7 @@
 import { plain } from "../../../base/text.ts";
 import { findRefusal } from "../../../operator/sync/plan.ts";
 import type { EntryView, PlanPreview } from "../../../operator/sync/plan-view.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { count, nameThing, showValue } from "./plan-lines.ts";
 import { formatState, listCaseLines, listRenamed, SIGNS, type Sides } from "./plan-text.ts";
 
@@ -16,18 +16,14 @@ interface Shown {
 }
 
 /** Formats the plan: a heading, a table of the items that differ, the fields, warnings, and why the sync would be refused. */
-export function formatPlanMarkdown(
-  plan: PlanPreview,
-  { sides, refusal, replaces }: Shown,
-  world: World,
-): string {
+export function formatPlanMarkdown(plan: PlanPreview, { sides, refusal, replaces }: Shown, io: Io): string {
   const { entries, changes, warnings } = plan;
   const differing = entries.filter(({ state }) => state !== "unchanged");
   const rejection = refusal ?? findRefusal(plan);
   const rows = differing.map((entry) => {
     const refused = entry.refusal === null ? [] : [`refused: ${entry.refusal.message}`];
     const said = [
-      formatState(entry, sides, replaces, world),
+      formatState(entry, sides, replaces, io),
       ...refused,
       ...listRenamed(entry, entries, sides),
       ...listCaseLines(entry),

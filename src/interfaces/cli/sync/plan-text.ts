@@ -2,7 +2,7 @@
 import { plain } from "../../../base/text.ts";
 import { isUnseen } from "../../../operator/sync/plan.ts";
 import type { EntryView, PlanPreview } from "../../../operator/sync/plan-view.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { sayTimes } from "../terminal/time-text.ts";
 import {
   count,
@@ -71,13 +71,13 @@ const WORDS: Readonly<Record<EntryView["state"], string>> = {
 };
 
 /** Describes the state of an item, and for an item that the files do not know also who changed it on the server. */
-export function formatState(entry: EntryView, { pull }: Sides, replaces: boolean, world: World): string {
+export function formatState(entry: EntryView, { pull }: Sides, replaces: boolean, io: Io): string {
   const { state, newer } = entry;
   const replaced = isUnseen(entry) && replaces ? ", replaced" : "";
   const words = state === "behind" && isDeleted(entry) ? "gone on the server" : WORDS[state];
   if (state === "deleted") return `${words}${formatWaiting(entry)}`;
   if (newer === undefined || state === "edited") return `${words}${replaced}`;
-  const said = `${words}, ${formatNewer(newer, world)}`;
+  const said = `${words}, ${formatNewer(newer, io)}`;
   if (state !== "behind") return `${said}${replaced}`;
   return `${said}; this file has not changed${replaces ? replaced : `: run ${formatPull(pull, [entry])} first`}`;
 }
@@ -120,9 +120,9 @@ function formatWaiting({ waitingEvents }: EntryView): string {
 }
 
 /** Formats who changed an item on the server, such as `synced by key CI from commit 1a2b3c4, 2 min ago`. */
-function formatNewer({ how, at, commit, ...who }: NonNullable<EntryView["newer"]>, world: World): string {
+function formatNewer({ how, at, commit, ...who }: NonNullable<EntryView["newer"]>, io: Io): string {
   const from = commit === null ? "" : ` from ${plain(formatCommit(commit))}`;
-  return `${how} by ${formatWho(who)}${from}, ${sayTimes(plain(at), world.clock.now())}`;
+  return `${how} by ${formatWho(who)}${from}, ${sayTimes(plain(at), io.clock.now())}`;
 }
 
 /** Prints each item that differs, with the fields that differ. A value from a file cannot break its line. */
@@ -130,20 +130,20 @@ export function printPlan(
   { entries, warnings, refusal }: PlanPreview,
   sides: Sides,
   replaces: boolean,
-  world: World,
+  io: Io,
 ): void {
   for (const entry of entries) {
     const { state, diff } = entry;
     if (state === "unchanged") continue;
-    sayThing(world, SIGNS[state], `${nameThing(entry)}  ${formatState(entry, sides, replaces, world)}`);
-    sayDiff(world, diff);
-    for (const line of listRenamed(entry, entries, sides)) world.say(`    ${line}`);
-    for (const line of listCaseLines(entry)) world.say(`    ${line}`);
-    for (const { message } of entry.warnings) world.tell(`  warning: ${nameThing(entry)}: ${plain(message)}`);
+    sayThing(io, SIGNS[state], `${nameThing(entry)}  ${formatState(entry, sides, replaces, io)}`);
+    sayDiff(io, diff);
+    for (const line of listRenamed(entry, entries, sides)) io.print(`    ${line}`);
+    for (const line of listCaseLines(entry)) io.print(`    ${line}`);
+    for (const { message } of entry.warnings) io.inform(`  warning: ${nameThing(entry)}: ${plain(message)}`);
     const word = state === "not_carried" ? "not carried" : "refused";
-    if (entry.refusal !== null) world.tell(`  ${word}: ${nameThing(entry)}: ${plain(entry.refusal.message)}`);
+    if (entry.refusal !== null) io.inform(`  ${word}: ${nameThing(entry)}: ${plain(entry.refusal.message)}`);
   }
-  sayUnchanged(world, entries.filter(({ state }) => state === "unchanged").length);
-  for (const { message } of warnings) world.tell(`  warning: ${plain(message)}`);
-  if (refusal !== null) world.tell(`  refused: ${plain(refusal.message)}`);
+  sayUnchanged(io, entries.filter(({ state }) => state === "unchanged").length);
+  for (const { message } of warnings) io.inform(`  warning: ${plain(message)}`);
+  if (refusal !== null) io.inform(`  refused: ${plain(refusal.message)}`);
 }

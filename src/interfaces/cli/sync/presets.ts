@@ -27,24 +27,24 @@ export const presets: Command = {
   ],
   options: [JSON_OUTPUT],
   examples: ["relay presets", "relay presets pay", "relay presets github", "relay presets github --json"],
-  async run(input, world) {
+  async run(input, io) {
     const word = input.first();
-    const relay = programWord(world);
+    const relay = programWord(io);
     const sender = findSender(word.toLowerCase());
     if (sender !== null) {
       const view = viewSender(sender);
-      if (input.on("json")) return world.say(writeJson(view, 2));
-      await show(input, world, writeSender(view));
-      world.tell(`\nCreate a relay from this preset: ${relay} init --from ${sender.name}`);
+      if (input.on("json")) return io.print(writeJson(view, 2));
+      await show(input, io, writeSender(view));
+      io.inform(`\nCreate a relay from this preset: ${relay} init --from ${sender.name}`);
       if (findKit(sender.name) !== null)
-        world.tell(
+        io.inform(
           `Create all relays to sell with ${sender.title}: ${relay} init --from ${sender.name} --sell`,
         );
       return;
     }
     const found = searchSenders(word);
     if (found.length === 0) throw new CommandFailure("not_found", tellUnknown(word, relay));
-    await sayList(input, world, found.map(listSender), {
+    await sayList(input, io, found.map(listSender), {
       columns: [
         { heading: "NAME", value: ({ name }) => name },
         { heading: "SENDER", value: ({ title }) => title },
@@ -53,7 +53,7 @@ export const presets: Command = {
       none: "",
     });
     if (!input.on("json"))
-      world.tell(
+      io.inform(
         `\nShow a preset with ${relay} presets <name>. Create a relay from it with ${relay} init --from <name>. For another sender, write the recipe; ${relay} schema shows the fields.`,
       );
   },

@@ -24,7 +24,7 @@ import type { Remote } from "../api/remote.ts";
 import { TARGET } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { placeOf } from "./plan-decision.ts";
 import { count, nameThing, type Sign, sayDiff, sayThing, sayUnchanged, showValue } from "./plan-lines.ts";
@@ -80,23 +80,23 @@ export const pull: Command = {
     "relay pull checkout --theirs",
     "relay pull --prune --yes",
   ],
-  async run(input, world) {
+  async run(input, io) {
     const wish = readWish(input);
-    const serviceDir = readServiceDir(input, world);
-    const remote = await requireServer(input, world);
+    const serviceDir = readServiceDir(input, io);
+    const remote = await requireServer(input, io);
     const server = placeOf(remote);
     const standing = await readStanding(remote);
     const folder = await readFolder(serviceDir);
     const memory = chooseBase(await readMergeBase(serviceDir, server), folder, standing);
     const entries = selectEntries(planPull(folder, standing, memory), input.positionals);
-    if (!input.on("json")) printPlan(entries, wish, world);
+    if (!input.on("json")) printPlan(entries, wish, io);
     const deeds = entries.map((entry) => pullActionOf(entry, wish));
     const left = deeds.filter((deed) => deed === "leave").length;
     const files = deeds.filter((deed) => deed === "write" || deed === "remove").length;
     const say = (applied: boolean, failed: ReadonlyMap<PullEntry, string> = new Map()): void => {
       if (!input.on("json")) return;
-      const shown = entries.map((entry) => view(entry, wish, failed.get(entry) ?? null, world));
-      world.say(writeJson({ server, entries: shown, left, applied }, 2));
+      const shown = entries.map((entry) => view(entry, wish, failed.get(entry) ?? null, io));
+      io.print(writeJson({ server, entries: shown, left, applied }, 2));
     };
     if (input.on("dry-run")) {
       say(false);
@@ -104,32 +104,32 @@ export const pull: Command = {
     }
     if (
       files > 0 &&
-      world.interactive &&
+      io.interactive &&
       !input.on("yes") &&
-      !(await world.confirm(`Write ${count(files, "item")} to ${serviceDir}?`))
+      !(await io.confirm(`Write ${count(files, "item")} to ${serviceDir}?`))
     ) {
       say(false);
-      world.tell("Nothing was written.");
+      io.inform("Nothing was written.");
       return 1;
     }
     const failed = writePull(folder, entries, wish);
     const held = entries.filter((entry) => !failed.has(entry) && holds(entry, wish));
     await remember(folder, server, memory, held);
     say(true, failed);
-    for (const [entry, why] of failed) world.tell(`${nameThing(entry)}: not written: ${plain(why)}`);
-    await tellServer(remote, standing, held, world);
+    for (const [entry, why] of failed) io.inform(`${nameThing(entry)}: not written: ${plain(why)}`);
+    await tellServer(remote, standing, held, io);
     if (failed.size > 0)
       throw new CommandFailure(
         "file_unusable",
         `${count(failed.size, "item")} could not be written, and all others were: run relay pull again.`,
       );
-    world.tell(
+    io.inform(
       files === 0 && left === 0
         ? "Nothing to do."
         : `${count(files, "item")} written to ${plain(serviceDir)}.`,
     );
     if (left > 0)
-      world.tell(
+      io.inform(
         `${count(left, "item")} changed on both sides and not written: --theirs takes the server's version, --ours keeps the file.`,
       );
     return left > 0 ? UNDECIDED : 0;
@@ -209,7 +209,7 @@ async function tellServer(
   remote: Remote,
   standing: readonly DeployedState[],
   held: readonly PullEntry[],
-  world: World,
+  io: Io,
 ): Promise<void> {
   if (!remote.place.endsWith("/development")) return;
   const brought = new Map(standing.map((one) => [syncTarget(one), one.brought]));
@@ -220,7 +220,7 @@ async function tellServer(
     for (let at = 0; at < items.length; at += MAX_TOLD)
       await remote.request("POST", "/sync/pulled", { items: items.slice(at, at + MAX_TOLD) });
   } catch (error) {
-    world.tell(
+    io.inform(
       "The files are written, but the server does not know it: the next sync may ask about the pulled edits.",
     );
     throw error;
@@ -238,21 +238,21 @@ const SIGNS: Readonly<Record<PullEntry["state"], Sign>> = {
   unchanged: "=",
 };
 
-function printPlan(entries: readonly PullEntry[], wish: PullOptions, world: World): void {
+function printPlan(entries: readonly PullEntry[], wish: PullOptions, io: Io): void {
   for (const entry of entries) {
     const { state, path, diff, threeWay } = entry;
     if (state === "unchanged") continue;
-    const where = plain(formatPath(world.cwd, path));
-    sayThing(world, SIGNS[state], `${nameThing(entry)}  ${tellState(entry, wish)}  ${where}`);
-    if (state === "changed") sayDiff(world, diff);
+    const where = plain(formatPath(io.cwd, path));
+    sayThing(io, SIGNS[state], `${nameThing(entry)}  ${tellState(entry, wish)}  ${where}`);
+    if (state === "changed") sayDiff(io, diff);
     for (const { field, was, here, there } of threeWay) {
-      world.say(`    ${plain(field) || "all of it"}`);
-      world.say(`      was     ${was === undefined ? "(absent or unknown)" : showValue(was)}`);
-      world.say(`      file    ${here === undefined ? "(absent)" : showValue(here)}`);
-      world.say(`      server  ${there === undefined ? "(absent)" : showValue(there)}`);
+      io.print(`    ${plain(field) || "all of it"}`);
+      io.print(`      was     ${was === undefined ? "(absent or unknown)" : showValue(was)}`);
+      io.print(`      file    ${here === undefined ? "(absent)" : showValue(here)}`);
+      io.print(`      server  ${there === undefined ? "(absent)" : showValue(there)}`);
     }
   }
-  sayUnchanged(world, entries.filter(({ state }) => state === "unchanged").length);
+  sayUnchanged(io, entries.filter(({ state }) => state === "unchanged").length);
 }
 
 function tellState(entry: PullEntry, wish: PullOptions): string {
@@ -287,8 +287,8 @@ function tellState(entry: PullEntry, wish: PullOptions): string {
   }
 }
 
-function view(entry: PullEntry, wish: PullOptions, failure: string | null, world: World) {
+function view(entry: PullEntry, wish: PullOptions, failure: string | null, io: Io) {
   const { kind, name, state, path, diff, threeWay } = entry;
   const deed = failure === null ? pullActionOf(entry, wish) : "failed";
-  return { kind, name, state, deed, path: formatPath(world.cwd, path), diff, threeWay, failure };
+  return { kind, name, state, deed, path: formatPath(io.cwd, path), diff, threeWay, failure };
 }

@@ -13,7 +13,7 @@ import type { Remote } from "../api/remote.ts";
 import { remoteOfProfile, TARGET } from "../api/target.ts";
 import { type Command, CommandFailure, type Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { sayList } from "../terminal/terminal.ts";
 import { placeOf } from "./plan-decision.ts";
@@ -41,10 +41,10 @@ export const status: Command = {
     SERVICE_DIR,
   ],
   examples: ["relay status", "relay status --profile shop --and shop-production", "relay status --json"],
-  async run(input, world) {
-    const serviceDir = readServiceDir(input, world);
-    const first = await requireServer(input, world);
-    const second = findSecond(first, input, world);
+  async run(input, io) {
+    const serviceDir = readServiceDir(input, io);
+    const first = await requireServer(input, io);
+    const second = findSecond(first, input, io);
     const remotes = second === null ? [first] : [first, second];
     // Development comes before production, which is the direction of a promotion.
     remotes.sort((one, other) => one.environment.localeCompare(other.environment));
@@ -65,7 +65,7 @@ export const status: Command = {
         app: remote.app,
         server: remote.url,
       }));
-      world.say(
+      io.print(
         writeJson(
           {
             serviceDir: folder === null ? null : serviceDir,
@@ -76,8 +76,8 @@ export const status: Command = {
           2,
         ),
       );
-    } else await sayTable(differing, lines.length, names, input, world);
-    if (second === null) tellUnseen(first, world);
+    } else await sayTable(differing, lines.length, names, input, io);
+    if (second === null) tellUnseen(first, io);
     return differing.length > 0 ? DRIFT : 0;
   },
 };
@@ -96,13 +96,13 @@ interface Line {
   changed: Record<string, NonNullable<DeployedState["changed"]>>;
 }
 
-function findSecond(first: Remote, input: Input, world: World): Remote | null {
+function findSecond(first: Remote, input: Input, io: Io): Remote | null {
   const named = input.text("and");
   const other = first.environment === "production" ? "development" : "production";
   const profile =
     named === null
-      ? findProfileOf(world, { url: first.url, app: first.app, environment: other })
-      : requireProfile(world, named);
+      ? findProfileOf(io, { url: first.url, app: first.app, environment: other })
+      : requireProfile(io, named);
   if (profile === null) return null;
   const { url, app, environment } = profile;
   if (environment === first.environment && app === first.app && url === first.url)
@@ -114,10 +114,10 @@ function findSecond(first: Remote, input: Input, world: World): Remote | null {
 }
 
 /** Reports the environment that was not compared, because "all the same" does not include it. */
-function tellUnseen({ url, environment }: Remote, world: World): void {
+function tellUnseen({ url, environment }: Remote, io: Io): void {
   const other = environment === "production" ? "development" : "production";
   const dry = other === "production" ? "; relay promote --dry-run shows its differences too" : "";
-  world.tell(
+  io.inform(
     `${other} was not compared, because there is no profile of it: run relay login --url ${url} and choose ${other}${dry}.`,
   );
 }
@@ -195,13 +195,13 @@ async function sayTable(
   all: number,
   names: readonly string[],
   input: Input,
-  world: World,
+  io: Io,
 ): Promise<void> {
   if (differing.length === 0) {
-    world.say(`All the same: ${count(all, "item")} in ${names.join(", ")}.`);
+    io.print(`All the same: ${count(all, "item")} in ${names.join(", ")}.`);
     return;
   }
-  await sayList(input, world, differing, {
+  await sayList(input, io, differing, {
     columns: [
       { heading: "ITEM", value: ({ kind, name }) => `${kind} ${name}` },
       ...names.map((name) => ({
@@ -217,7 +217,7 @@ async function sayTable(
     none: "",
   });
   const same = all - differing.length;
-  world.tell(
+  io.inform(
     `${count(differing.length, "item")} differ${differing.length === 1 ? "s" : ""}${same > 0 ? `, ${same} the same` : ""}.`,
   );
 }

@@ -4,7 +4,7 @@ import { APPROVAL_LIFE_MS } from "../../../base/limit.ts";
 import { Refusal } from "../../../base/refusal.ts";
 import type { Remote } from "../api/remote.ts";
 import { CommandFailure, type Input, type Option } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 
 export const WAIT: Option = {
   name: "wait",
@@ -16,30 +16,30 @@ const MAX_WAIT_MS = APPROVAL_LIFE_MS;
 const LOOK_EVERY_MS = 2_000;
 
 /** Runs the sync again after another sync changed the environment, or after other syncs used up the changes of a minute. */
-export async function waitForTurn(input: Input, world: World, run: () => Promise<number>): Promise<number> {
-  const endsAt = world.clock.now() + MAX_WAIT_MS;
+export async function waitForTurn(input: Input, io: Io, run: () => Promise<number>): Promise<number> {
+  const endsAt = io.clock.now() + MAX_WAIT_MS;
   for (;;) {
     try {
       return await run();
     } catch (error) {
-      const waitMs = error instanceof Refusal ? findWait(error, world) : null;
-      if (waitMs === null || !input.on("wait") || world.clock.now() + waitMs > endsAt) throw error;
-      world.tell("Another sync changed the environment: the command waits for it, then plans again.");
-      await sleep(world.clock, waitMs);
+      const waitMs = error instanceof Refusal ? findWait(error, io) : null;
+      if (waitMs === null || !input.on("wait") || io.clock.now() + waitMs > endsAt) throw error;
+      io.inform("Another sync changed the environment: the command waits for it, then plans again.");
+      await sleep(io.clock, waitMs);
     }
   }
 }
 
 /** Returns the time until another attempt is useful, or null for a refusal that time does not change. */
-function findWait({ code, extra }: Refusal, world: World): number | null {
+function findWait({ code, extra }: Refusal, io: Io): number | null {
   if (code === "version_conflict") return LOOK_EVERY_MS;
   if (code !== "sync_capped" || extra.resetAtMs === undefined) return null;
-  return Math.max(LOOK_EVERY_MS, extra.resetAtMs - world.clock.now());
+  return Math.max(LOOK_EVERY_MS, extra.resetAtMs - io.clock.now());
 }
 
 /** Waits until no approval of production is open, because each change of production voids the others. */
-export async function waitForApprovals(remote: Remote, world: World): Promise<void> {
-  const endsAt = world.clock.now() + MAX_WAIT_MS;
+export async function waitForApprovals(remote: Remote, io: Io): Promise<void> {
+  const endsAt = io.clock.now() + MAX_WAIT_MS;
   for (let isTold = false; ; isTold = true) {
     const { approvals, others } = await remote.request<{ approvals: unknown[]; others?: number }>(
       "GET",
@@ -47,13 +47,13 @@ export async function waitForApprovals(remote: Remote, world: World): Promise<vo
     );
     // A server of an earlier version does not count those of other callers.
     if (approvals.length + (others ?? 0) === 0) return;
-    if (world.clock.now() >= endsAt)
+    if (io.clock.now() >= endsAt)
       throw new CommandFailure(
         "approval_pending",
         "Another change of production still waits for approval after 10 minutes: ask an owner to decide it, then run the command again.",
       );
     if (!isTold)
-      world.tell("Another change of production waits for approval: the command waits until it ends.");
-    await sleep(world.clock, LOOK_EVERY_MS);
+      io.inform("Another change of production waits for approval: the command waits until it ends.");
+    await sleep(io.clock, LOOK_EVERY_MS);
   }
 }

@@ -25,7 +25,7 @@ import type { Remote } from "../api/remote.ts";
 import { TARGET } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { requestApply } from "./apply-request.ts";
 import { carryLive, LIVE_EXIT_CODES, OPEN, requireSecretsFile } from "./live.ts";
@@ -72,41 +72,35 @@ export const sync: Command = {
     "relay sync --live --dry-run",
     "relay sync --live --open",
   ],
-  async run(input, world) {
-    const serviceDir = readServiceDir(input, world);
+  async run(input, io) {
+    const serviceDir = readServiceDir(input, io);
     const isLive = input.on("live");
     if (isLive && input.on("prune"))
       throw new UsageError(
         "--prune works only for development: delete a relay of production in its dashboard.",
       );
     // An approval protects production better than the name of a profile.
-    const remote = await requireServer(input, world, { writes: !isLive && !changesNothing(input) });
+    const remote = await requireServer(input, io, { writes: !isLive && !changesNothing(input) });
     if (!isLive && remote.environment === "production")
       throw new CommandFailure(
         "approval_needed",
         "This key is for production. An owner must approve each change of production: add --live to request an approval.",
       );
-    if (!isLive)
-      return await waitForTurn(input, world, () => syncDevelopment(remote, serviceDir, input, world));
-    if (input.on("wait")) await waitForApprovals(remote, world);
-    return await syncLive(remote, serviceDir, input, world);
+    if (!isLive) return await waitForTurn(input, io, () => syncDevelopment(remote, serviceDir, input, io));
+    if (input.on("wait")) await waitForApprovals(remote, io);
+    return await syncLive(remote, serviceDir, input, io);
   },
 };
 
-async function syncDevelopment(
-  remote: Remote,
-  serviceDir: string,
-  input: Input,
-  world: World,
-): Promise<number> {
-  const files = await readFiles(serviceDir, remote, input, world);
+async function syncDevelopment(remote: Remote, serviceDir: string, input: Input, io: Io): Promise<number> {
+  const files = await readFiles(serviceDir, remote, input, io);
   const place = placeOf(remote);
-  const folder = await describeFolder(serviceDir, place, files, world);
+  const folder = await describeFolder(serviceDir, place, files, io);
   const set = { ...files, ...folder, prune: input.on("prune") };
   // A secrets file that cannot be written is found before the server creates a secret.
   const requireReady = async (): Promise<void> => void (await readLocalSecrets(serviceDir));
   const sides = { source: "the files", into: "", pull: "relay pull", place, requireReady };
-  const decided = await decidePlan(remote, set, sides, input, world);
+  const decided = await decidePlan(remote, set, sides, input, io);
   if (decided.code !== null) return await endWithout(decided, files, serviceDir, place, input);
   const { plan, sent, replaceEdited, left } = decided;
   await requireSameFiles(files, serviceDir);
@@ -114,22 +108,22 @@ async function syncDevelopment(
   const { secrets, ...done } = await requestApply(
     (keyed) => remote.request<PlanResult>("POST", "/sync/apply", { ...asked, ...keyed }),
     { forMs: REPEATED_FOR_MS, isOnce: false },
-    world,
+    io,
   ).catch((error: unknown) => {
     if (error instanceof CommandFailure)
-      world.tell(
+      io.inform(
         "It is unknown if the plan was applied: relay sync --dry-run shows what is left. Rotate new secrets in the dashboard.",
       );
     throw error;
   });
-  await keepSecrets(secrets, serviceDir, place, world);
+  await keepSecrets(secrets, serviceDir, place, io);
   await rememberSynced(done.entries, files, serviceDir, place, isSynced(replaceEdited));
   if (input.on("json")) {
     const made = secrets.map(({ relay }) => relay);
-    world.say(writeJson({ ...done, refusal: null, applied: true, secretsOf: made }, 2));
+    io.print(writeJson({ ...done, refusal: null, applied: true, secretsOf: made }, 2));
   }
-  world.tell(`${count(done.changes, "change")} made in ${plain(place)}.`);
-  return tellLeft(left, sides.pull, world);
+  io.inform(`${count(done.changes, "change")} made in ${plain(place)}.`);
+  return tellLeft(left, sides.pull, io);
 }
 
 /** The time in which the command repeats an apply after a lost response. A restart of the server takes less. */
@@ -153,10 +147,10 @@ async function endWithout(
   return code ?? 0;
 }
 
-async function syncLive(remote: Remote, serviceDir: string, input: Input, world: World): Promise<number> {
-  const files = await readFiles(serviceDir, remote, input, world);
+async function syncLive(remote: Remote, serviceDir: string, input: Input, io: Io): Promise<number> {
+  const files = await readFiles(serviceDir, remote, input, io);
   const place = `${remote.url}/${remote.app}/production`;
-  const folder = await describeFolder(serviceDir, place, files, world);
+  const folder = await describeFolder(serviceDir, place, files, io);
   const set = { ...files, ...folder, to: "production" };
   const sides = {
     source: "the files",
@@ -165,13 +159,13 @@ async function syncLive(remote: Remote, serviceDir: string, input: Input, world:
     place,
     requireReady: (plan: PlanPreview) => requireSecretsFile(plan, serviceDir),
   };
-  const decided = await decidePlan(remote, set, sides, input, world);
+  const decided = await decidePlan(remote, set, sides, input, io);
   if (decided.code !== null) return await endWithout(decided, files, serviceDir, place, input);
   const change = { decided, serviceDir, requireSame: () => requireSameFiles(files, serviceDir) };
-  const done = await carryLive(remote, change, input, world);
+  const done = await carryLive(remote, change, input, io);
   if (typeof done === "number") return done;
   await rememberSynced(done.entries, files, serviceDir, place, isSynced(decided.replaceEdited));
-  return tellLeft(decided.left, sides.pull, world);
+  return tellLeft(decided.left, sides.pull, io);
 }
 
 interface Sent {
@@ -180,7 +174,7 @@ interface Sent {
 }
 
 /** Reads the files for the request. It prints each problem that a save would find, then refuses with `invalid_definition`. */
-async function readFiles(serviceDir: string, remote: Remote, input: Input, world: World): Promise<Sent> {
+async function readFiles(serviceDir: string, remote: Remote, input: Input, io: Io): Promise<Sent> {
   const paths = await listDefinitionFiles(serviceDir);
   const catalog = catalogPath(serviceDir);
   const all = existsSync(catalog) ? [...paths, catalog] : paths;
@@ -190,18 +184,18 @@ async function readFiles(serviceDir: string, remote: Remote, input: Input, world
       `There is nothing to sync in ${serviceDir}: name the folder that contains relays/ with --service-dir, or create it with relay init.`,
     );
   }
-  const checked = await checkFiles(all, { nowMs: world.clock.now(), baseUrl: remote.url });
+  const checked = await checkFiles(all, { nowMs: io.clock.now(), baseUrl: remote.url });
   const problems = checked.flatMap(({ path, problems }) => problems.map((problem) => ({ path, ...problem })));
   for (const { path, place, message } of problems) {
-    world.tell(`${plain(path)}${place === null ? "" : `:${place.line}:${place.column}`}  ${plain(message)}`);
+    io.inform(`${plain(path)}${place === null ? "" : `:${place.line}:${place.column}`}  ${plain(message)}`);
   }
   if (problems.length > 0) {
     if (input.on("check") && !input.on("json")) {
       const told = problems.map(({ path, place, message }) => ({
-        where: `${formatPath(world.cwd, path)}${place === null ? "" : `:${place.line}`}`,
+        where: `${formatPath(io.cwd, path)}${place === null ? "" : `:${place.line}`}`,
         message,
       }));
-      world.say(formatProblemsMarkdown(told));
+      io.print(formatProblemsMarkdown(told));
     }
     throw new Refusal("invalid_definition", "The files have problems, so nothing was sent: fix them first.", {
       problems: problems.map(({ field, message }) => ({ field, message })),
@@ -243,12 +237,12 @@ function listFileItems({ relays, catalog }: Sent): Map<string, ReadFileItem> {
 }
 
 /** Describes to the server what the folder last saw of the environment, and the folder's commit. */
-async function describeFolder(serviceDir: string, place: string, files: Sent, world: World) {
+async function describeFolder(serviceDir: string, place: string, files: Sent, io: Io) {
   const memory = await readMergeBase(serviceDir, place);
   const seen = listSeen(memory, listFileItems(files));
   const isKnown = memory.size > 0 && seen.size <= MAX_SEEN_ITEMS;
   const base = [...seen].map(([target, one]) => ({ ...parseTarget(target), ...one }));
-  const commit = await world.findCommit(serviceDir);
+  const commit = await io.findCommit(serviceDir);
   return { ...(isKnown ? { base } : {}), ...(commit === null ? {} : { commit }) };
 }
 

@@ -36,26 +36,26 @@ export const validate: Command = {
     },
   ],
   examples: ["relay validate", "relay validate --strict", "relay validate service/relays/checkout.json"],
-  async run(input, world) {
+  async run(input, io) {
     const files =
       input.positionals.length > 0
-        ? input.positionals.map((file) => resolve(world.cwd, file))
-        : await listServiceFiles(readServiceDir(input, world));
+        ? input.positionals.map((file) => resolve(io.cwd, file))
+        : await listServiceFiles(readServiceDir(input, io));
     const baseUrl = readBaseUrl(input) ?? `http://localhost:${DEFAULT_PORT}`;
-    const checked = await checkFiles(files, { nowMs: world.clock.now(), baseUrl });
+    const checked = await checkFiles(files, { nowMs: io.clock.now(), baseUrl });
     const problems = checked.reduce((sum, file) => sum + file.problems.length, 0);
     const warnings = checked.reduce((sum, file) => sum + file.warnings.length, 0);
     if (input.on("json")) {
-      const shown = checked.map((one) => view(relative(world.cwd, one.path), one));
-      world.say(writeJson({ files: shown, problems, warnings }, 2));
+      const shown = checked.map((one) => view(relative(io.cwd, one.path), one));
+      io.print(writeJson({ files: shown, problems, warnings }, 2));
     } else {
       for (const { path, problems, warnings } of checked) {
-        const file = relative(world.cwd, path);
-        for (const problem of problems) world.say(`${file}${showPlace(problem)}  ${problem.message}`);
+        const file = relative(io.cwd, path);
+        for (const problem of problems) io.print(`${file}${showPlace(problem)}  ${problem.message}`);
         for (const one of warnings)
-          world.tell(`${file}${showPlace(one)}  warning: ${one.message}  ${one.code}`);
+          io.inform(`${file}${showPlace(one)}  warning: ${one.message}  ${one.code}`);
       }
-      world.tell(
+      io.inform(
         `${count(checked.length, "file")} checked, ${sayFound(problems, "problem")}, ${sayFound(warnings, "warning")}.`,
       );
     }

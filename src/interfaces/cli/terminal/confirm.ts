@@ -1,16 +1,16 @@
 /** Asks for a yes before a permanent change. --confirm gives the yes if there is no terminal. */
 import { CommandFailure, type Input, UsageError } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 
 /**
  * Fails with `not_confirmed` without a yes. `undone` says what did not happen, such as `Nothing was deleted`. `line` is the command that
  * needs no question.
  */
 export async function requireYes(
-  world: World,
+  io: Io,
   { question, undone, line }: { question: string; undone: string; line: string },
 ): Promise<void> {
-  const yes = world.interactive ? await world.confirm(question) : null;
+  const yes = io.interactive ? await io.confirm(question) : null;
   if (yes === true) return;
   throw new CommandFailure(
     "not_confirmed",

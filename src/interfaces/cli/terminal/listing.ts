@@ -3,7 +3,7 @@ import { type Page, type PageRequest, readCursor } from "../../../base/page.ts";
 import { readPage } from "../../../store/index-scan.ts";
 import type { Reader, Store } from "../../../store/port.ts";
 import { type Input, type Option, UsageError } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { readMoment } from "./time-text.ts";
 
 const SHOWN = 20;
@@ -32,7 +32,7 @@ export function readLimit(input: Input, otherwise = SHOWN): number {
 }
 
 /** Reads the time in an option, in milliseconds since the epoch. Throws UsageError. */
-export function readTime(input: Input, name: string, { clock }: World): number | undefined {
+export function readTime(input: Input, name: string, { clock }: Io): number | undefined {
   const text = input.text(name);
   if (text === null) return undefined;
   const time = readMoment(text, clock.now());
@@ -81,12 +81,12 @@ export interface TimeOf<Item> {
 /** Reads the first items of a list, as many as --limit says and not before --since. With `counted`, the caller counts them in another way. */
 export async function gather<Item>(
   input: Input,
-  world: World,
+  io: Io,
   read: ReadPage<Item>,
   { limit, time, counted = false }: { limit: number; time?: TimeOf<Item> | undefined; counted?: boolean },
 ): Promise<Listing<Item>> {
-  const sinceMs = time === undefined ? undefined : readTime(input, SINCE.name, world);
-  const counts = world.screen.columns !== null && !input.on("json");
+  const sinceMs = time === undefined ? undefined : readTime(input, SINCE.name, io);
+  const counts = io.screen.columns !== null && !input.on("json");
   const most = counts && !counted ? limit + MAX_COUNTED : limit;
   const found: Item[] = [];
   let cursor: string | null = null;

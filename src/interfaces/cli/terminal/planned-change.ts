@@ -5,7 +5,7 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Input, Option } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { requireYes } from "./confirm.ts";
 
 export const PLANNED: readonly Option[] = [
@@ -33,20 +33,20 @@ interface PlannedChange {
 /** Shows the plan of a change and makes the change after a yes. Returns the answer, or null with --plan. */
 export async function makePlannedChange<Answer extends Planned>(
   input: Input,
-  world: World,
+  io: Io,
   find: (api: Api) => Promise<PlannedChange>,
 ): Promise<Answer | null> {
   const access = input.on("plan") ? "read" : "write";
-  const made = await withApi<{ answer: Answer; isPlan: boolean }>(access, input, world, async (api) => {
+  const made = await withApi<{ answer: Answer; isPlan: boolean }>(access, input, io, async (api) => {
     const { path, body, ...words } = await find(api);
     const planned = await api.request<Answer>("POST", path, { ...body, plan: true });
     if (input.on("plan")) return { answer: planned, isPlan: true };
-    world.tell(planned.plan.message);
-    if (!input.on("yes")) await requireYes(world, words);
+    io.inform(planned.plan.message);
+    if (!input.on("yes")) await requireYes(io, words);
     return { answer: await api.request<Answer>("POST", path, body), isPlan: false };
   });
-  if (input.on("json")) world.say(writeJson(made.answer, 2));
+  if (input.on("json")) io.print(writeJson(made.answer, 2));
   if (!made.isPlan) return made.answer;
-  if (!input.on("json")) world.say(made.answer.plan.message);
+  if (!input.on("json")) io.print(made.answer.plan.message);
   return null;
 }

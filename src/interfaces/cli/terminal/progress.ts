@@ -4,22 +4,22 @@
  */
 import { formatCount } from "../../../base/text.ts";
 import type { CopyStep } from "../../../store/sqlite/database-copy.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import thread from "./progress-thread.txt" with { type: "text" };
 
 const WORDS = { copying: "Copying the database", checking: "Checking the copy" } as const;
 
 /** Draws the steps of a copy until it is disposed. It does nothing if stderr is no terminal. */
 export class CopyProgress implements AsyncDisposable {
-  readonly #world: World;
+  readonly #io: Io;
   #thread: Worker | null = null;
 
-  constructor(world: World) {
-    this.#world = world;
+  constructor(io: Io) {
+    this.#io = io;
   }
 
   readonly onStep = ({ doing, file, ofBytes }: CopyStep): void => {
-    if (!this.#world.watched) return;
+    if (!this.#io.watched) return;
     this.#thread ??= new Worker(URL.createObjectURL(new Blob([thread], { type: "application/javascript" })));
     this.#thread.postMessage({ words: WORDS[doing], file, ofBytes: doing === "copying" ? ofBytes : 0 });
   };
@@ -28,8 +28,8 @@ export class CopyProgress implements AsyncDisposable {
     if (this.#thread === null) return;
     await this.#thread.terminate();
     // The main thread does not know what the worker drew, so it draws an empty line before it clears the line.
-    this.#world.redraw("");
-    this.#world.redraw(null);
+    this.#io.redraw("");
+    this.#io.redraw(null);
   }
 }
 

@@ -2,7 +2,7 @@
 import { sleep } from "../../../base/clock.ts";
 import type { Api } from "../api/api.ts";
 import type { Input } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import type { Column } from "./table.ts";
 import { sayLine } from "./terminal.ts";
 
@@ -23,20 +23,20 @@ interface Followed<Item> {
 export async function follow<Item>(
   { isLocal }: Api,
   input: Input,
-  world: World,
+  io: Io,
   { look, keyOf, columns, waiting }: Followed<Item>,
 ): Promise<void> {
   const periodMs = isLocal ? LOCAL_PERIOD_MS : REMOTE_PERIOD_MS;
   const stop = { now: false };
-  const stopped = world.untilStopped().then(() => {
+  const stopped = io.untilStopped().then(() => {
     stop.now = true;
   });
   let seen = new Set((await look()).map(keyOf));
-  world.tell(`${waiting}; press Ctrl+C to stop.`);
+  io.inform(`${waiting}; press Ctrl+C to stop.`);
   while (!stop.now) {
     const items = await look();
-    for (const item of items.toReversed()) if (!seen.has(keyOf(item))) sayLine(input, world, columns, item);
+    for (const item of items.toReversed()) if (!seen.has(keyOf(item))) sayLine(input, io, columns, item);
     seen = new Set(items.map(keyOf));
-    await Promise.race([stopped, sleep(world.clock, periodMs)]);
+    await Promise.race([stopped, sleep(io.clock, periodMs)]);
   }
 }

@@ -5,7 +5,7 @@
 import { writeJson } from "../../../base/json.ts";
 import { formatCount, plain } from "../../../base/text.ts";
 import type { Input } from "../command.ts";
-import type { World } from "../io.ts";
+import type { Io } from "../io.ts";
 import { tellUnknownName } from "../line/known-name.ts";
 import { type Count, type Listing, nextLimit, sayMore } from "./listing.ts";
 import { paint, type Screen, toneOf } from "./screen.ts";
@@ -21,21 +21,21 @@ interface Shown<Item> {
 /** Writes the items in columns, or `none` on stderr. With --json it writes the items unchanged. */
 export async function sayList<Item>(
   input: Input,
-  world: World,
+  io: Io,
   listed: readonly Item[] | Listing<Item>,
   { columns, none }: Shown<Item>,
 ): Promise<void> {
   const { items, of, isCut } = "items" in listed ? listed : { items: listed, of: null, isCut: false };
-  if (isCut && of === null) world.tell(sayMore(items.length));
-  if (input.on("json")) return world.say(writeJson({ items }, 2));
+  if (isCut && of === null) io.inform(sayMore(items.length));
+  if (input.on("json")) return io.print(writeJson({ items }, 2));
   if (items.length === 0) {
-    world.tell(none);
-    return await tellUnknownName(input, world);
+    io.inform(none);
+    return await tellUnknownName(input, io);
   }
-  const { screen } = world;
+  const { screen } = io;
   const drawn = drawTable(columns, items, {
     screen,
-    nowMs: world.clock.now(),
+    nowMs: io.clock.now(),
     whole: input.on("whole"),
   });
   const notes = [
@@ -48,7 +48,7 @@ export async function sayList<Item>(
   ];
   const width = screen.columns;
   const below = notes.map((note) => paint(width === null ? note : wrapTo(note, width), "quiet", screen));
-  await show(input, world, [drawn.text, ...(below.length === 0 ? [] : ["", ...below])].join("\n"));
+  await show(input, io, [drawn.text, ...(below.length === 0 ? [] : ["", ...below])].join("\n"));
 }
 
 /** Formats the count, such as `20 of 6,063: --limit 200 shows more.` */
@@ -58,8 +58,8 @@ function sayCut(shown: number, { total, atLeast }: Count): string {
 }
 
 /** Writes drawn text, through the pager if it is too long for the terminal. */
-export async function show(input: Input, world: World, text: string): Promise<void> {
-  if (input.on("no-pager") || !(await world.page(text))) world.draw(text);
+export async function show(input: Input, io: Io, text: string): Promise<void> {
+  if (input.on("no-pager") || !(await io.page(text))) io.draw(text);
 }
 
 /** Reports whether output is formatted as for a pipe. */
@@ -68,22 +68,17 @@ function isPlain({ columns, colour }: Screen): boolean {
 }
 
 /** Writes one item on one line, with its values in the order of the columns. */
-export function sayLine<Item>(
-  input: Input,
-  world: World,
-  columns: readonly Column<Item>[],
-  item: Item,
-): void {
-  const { screen } = world;
-  if (input.on("json")) world.say(writeJson(item));
+export function sayLine<Item>(input: Input, io: Io, columns: readonly Column<Item>[], item: Item): void {
+  const { screen } = io;
+  if (input.on("json")) io.print(writeJson(item));
   else if (isPlain(screen))
-    world.say(
+    io.print(
       columns
         .map(({ value }) => plain(value(item)))
         .join("  ")
         .trimEnd(),
     );
-  else world.draw(drawLine(columns, item, { screen, whole: input.on("whole") }));
+  else io.draw(drawLine(columns, item, { screen, whole: input.on("whole") }));
 }
 
 /**
@@ -92,18 +87,18 @@ export function sayLine<Item>(
  */
 export async function saySheet(
   input: Input,
-  world: World,
+  io: Io,
   lines: readonly string[],
   payload: string | null = null,
 ): Promise<void> {
-  const { screen } = world;
-  if (isPlain(screen)) return world.say(lines.join("\n"));
-  const nowMs = world.clock.now();
+  const { screen } = io;
+  if (isPlain(screen)) return io.print(lines.join("\n"));
+  const nowMs = io.clock.now();
   const drawn = lines.flatMap((line, at) => {
     const told = input.on("whole") ? line : addAgo(line, nowMs);
     return drawFact(told, at === 0, screen);
   });
-  await show(input, world, [...drawn, ...(payload === null ? [] : ["", payload])].join("\n"));
+  await show(input, io, [...drawn, ...(payload === null ? [] : ["", payload])].join("\n"));
 }
 
 const FACT = /^( +)(\S(?:.*?\S)??)( {2,})(.*)$/;

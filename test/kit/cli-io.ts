@@ -2,7 +2,7 @@
 
 import { SYSTEM } from "../../src/base/system.ts";
 import { readManual } from "../../src/boot/documentation.ts";
-import type { World } from "../../src/interfaces/cli/io.ts";
+import type { Io } from "../../src/interfaces/cli/io.ts";
 import { runCommandLine } from "../../src/interfaces/cli/run.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
@@ -18,13 +18,13 @@ export interface CommandResult {
 export async function runCommand(
   line: readonly string[],
   given: { cwd: string; input?: string | Uint8Array; hear?: (text: string) => void } & Partial<
-    Omit<World, "say" | "tell" | "draw" | "cwd" | "readInput" | "readInputBytes">
+    Omit<Io, "say" | "tell" | "draw" | "cwd" | "readInput" | "readInputBytes">
   >,
 ): Promise<CommandResult> {
   const { input = "", hear = () => undefined, ...parts } = given;
   const said: string[] = [];
   const told: string[] = [];
-  const world: World = {
+  const io: Io = {
     clock: new VirtualClock(Date.UTC(2030, 0, 1)),
     env: {},
     system: SYSTEM,
@@ -50,15 +50,15 @@ export async function runCommand(
     },
     ...parts,
     draw: (text) => void said.push(text),
-    say: (text) => {
+    print: (text) => {
       said.push(text);
       hear(text);
     },
-    tell: (text) => {
+    inform: (text) => {
       told.push(text);
       hear(text);
     },
   };
-  const code = await runCommandLine(line, world);
+  const code = await runCommandLine(line, io);
   return { code, said: said.join("\n"), told: told.join("\n") };
 }
