@@ -103,8 +103,11 @@ export class EventStorage {
     const stored: Answered[] = [];
     for (const draft of drafts) {
       const { once, events } = draft;
-      const obstacle = this.#needsCheck(draft) ? await this.#findObstacle(tx, draft) : null;
+      // Taken before the first statement, because events of the app's other environment may be stored meanwhile.
+      if (!draft.counted && this.#limiter.hasPlace(draft.appId)) this.#count(draft, true);
+      const obstacle = once !== null || !draft.counted ? await this.#findObstacle(tx, draft) : null;
       if (obstacle !== null) {
+        this.#count(draft, false);
         stored.push(obstacle);
         continue;
       }
@@ -126,11 +129,6 @@ export class EventStorage {
     return [...EventInserter.prefetch(reader, events), ...this.#runner.prefetch(reader, events)];
   }
 
-  /** Reports whether more than its deduplication key can prevent storing it. Most requests need no other check. */
-  #needsCheck({ once, counted, appId }: Draft): boolean {
-    return once !== null || !(counted || this.#limiter.hasPlace(appId));
-  }
-
   /**
    * Finds the answer for a request that cannot be stored: its signature was used before, or no place of the app's minute is left. Returns null if it
    * can be stored.
@@ -138,8 +136,9 @@ export class EventStorage {
   async #findObstacle(tx: Writer, { once, counted, appId, events }: Draft): Promise<Answered | null> {
     const earlier = once === null ? null : await findEarlierUse(tx, once);
     if (earlier !== null) return earlier;
-    const resetAtMs = counted ? null : this.#limiter.fullUntil(appId);
-    if (resetAtMs === null) return counted || this.#limiter.hasPlace(appId) ? null : "no_place";
+    if (counted) return null;
+    const resetAtMs = this.#limiter.fullUntil(appId);
+    if (resetAtMs === null) return "no_place";
     const earlierEvents: StoredEvent[] = [];
     for (const { dedupe } of events) {
       const first = await findDuplicate(tx, dedupe);
