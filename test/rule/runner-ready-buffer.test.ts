@@ -38,6 +38,39 @@ describe("the buffer of a relay", () => {
     expect(seqs(buffer)).toEqual([6]);
   });
 
+  test("is invalid after a foreign commit, once for each relay, whichever version other transactions have", () => {
+    const buffer = new ReadyBuffer();
+    const isComplete = (relayId: string, version: number) => {
+      buffer.invalidateAfterForeignCommit(version, [relayId]);
+      const { events, invalidations } = buffer.peek(relayId, 1);
+      buffer.confirm(relayId, 0, { isComplete: true, invalidations });
+      return events !== null;
+    };
+    // Transactions of two environments take turns, and the second one sees each foreign commit later.
+    const turns = [
+      ["one", 1],
+      ["two", 1],
+      ["one", 1],
+      ["two", 1],
+      ["one", 2],
+      ["two", 1],
+      ["one", 2],
+      ["two", 2],
+      ["two", 2],
+    ] as const;
+    const seen = turns.map(([relayId, version]) => isComplete(relayId, version));
+    expect(seen).toEqual([false, false, true, true, false, true, true, false, true]);
+  });
+
+  test("keeps which relays of each batch had no time, while batches of two environments take turns", () => {
+    const buffer = new ReadyBuffer();
+    buffer.recordStarved(["a", "b"], ["b"]);
+    buffer.recordStarved(["c", "d"], ["c"]);
+    expect([...buffer.starved]).toEqual(["b", "c"]);
+    buffer.recordStarved(["a", "b"], ["a"]);
+    expect([...buffer.starved]).toEqual(["c", "a"]);
+  });
+
   test("returns all due events or none, in any order of commits, batches and losses", () => {
     const step = fc.oneof(
       fc.record({ do: fc.constantFrom("arrive", "foreign", "lose"), count: fc.integer({ min: 1, max: 4 }) }),

@@ -85,7 +85,10 @@ class Batch {
 
   async run(relays: readonly LiveRelay[]): Promise<RunReport[]> {
     const { buffer, leases } = this.#deps;
-    buffer.invalidateAfterForeignCommit(this.#tx.foreignVersion);
+    buffer.invalidateAfterForeignCommit(
+      this.#tx.foreignVersion,
+      relays.map(({ id }) => id),
+    );
     const current = await filterCurrent(this.#tx, relays, this.#deps.relays);
     for (const relay of relays) if (!current.includes(relay)) buffer.invalidate(relay.id);
     let cursors: Cursor[] = current.map((relay) => ({ relay, through: 0 }));
@@ -132,7 +135,7 @@ class Batch {
   /** Tells the buffer how far each relay ran, and returns the relays that may have more due events. */
   #listUnfinished(pages: readonly DuePage[]): DuePage[] {
     const starved = pages.filter(({ events: [first], through }) => first && through < first.event.seq);
-    this.#deps.buffer.starved = new Set(starved.map(({ relay }) => relay.id));
+    this.#deps.buffer.recordStarved(listIds(pages), listIds(starved));
     return pages.filter((page) => starved.includes(page) || !this.#confirmPage(page));
   }
 
@@ -145,6 +148,10 @@ class Batch {
     this.#tx.afterCommit(() => buffer.confirm(relay.id, through, { isComplete, invalidations }));
     return isComplete;
   }
+}
+
+function listIds(pages: readonly DuePage[]): string[] {
+  return pages.map(({ relay }) => relay.id);
 }
 
 function sortByArrival(pages: readonly DuePage[], starved: ReadonlySet<string>) {

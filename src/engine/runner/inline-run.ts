@@ -100,7 +100,10 @@ export class InlineRunner {
     if (transaction.hasChanged("relay") || transaction.hasChanged("environment")) return null;
     if (!leases.holdsAll)
       return { transaction, relays, idleVersions: await listIdle(this.#tx, this.#events, relays) };
-    buffer.invalidateAfterForeignCommit(foreignVersion);
+    buffer.invalidateAfterForeignCommit(
+      foreignVersion,
+      this.#events.map(({ relayId }) => relayId),
+    );
     return { transaction, relays, idleVersions: null };
   }
 

@@ -13,21 +13,34 @@ const MAX_EVENTS = 1_024;
 const MAX_CHARS = 4 * 1024 * 1024;
 
 export class ReadyBuffer {
-  /** Relays whose events the last batch had no time for. The next batch runs them first. */
-  starved: ReadonlySet<string> = new Set();
+  /** Relays whose events their last batch had no time for. The next batch runs them first. */
+  readonly #starved = new Set<string>();
   readonly #byRelay = new Map<string, RelayBuffer>();
   #count = 0;
   #chars = 0;
-  #foreignVersion: number | null = null;
+
+  get starved(): ReadonlySet<string> {
+    return this.#starved;
+  }
+
+  /** Records which relays of a batch it had no time for. Batches of other environments may run meanwhile. */
+  recordStarved(relayIds: readonly string[], starved: readonly string[]): void {
+    for (const id of relayIds) this.#starved.delete(id);
+    for (const id of starved) this.#starved.add(id);
+  }
 
   /**
-   * Invalidates every relay if another process has committed since the last call, because that process may have stored or requeued an older event.
-   * Must be called in each transaction that takes events.
+   * Invalidates each of the relays if another process has committed since the relay's last call, because that process may have stored or requeued an
+   * older event. Must be called in each transaction that takes events. Each relay has its own version, because transactions of different environments
+   * can have different versions at the same time.
    */
-  invalidateAfterForeignCommit(foreignVersion: number): void {
-    if (foreignVersion === this.#foreignVersion) return;
-    this.#foreignVersion = foreignVersion;
-    this.invalidateAll();
+  invalidateAfterForeignCommit(foreignVersion: number, relayIds: Iterable<string>): void {
+    for (const relayId of relayIds) {
+      const buffer = this.#bufferOf(relayId);
+      if (foreignVersion === buffer.foreignVersion) continue;
+      buffer.foreignVersion = foreignVersion;
+      this.invalidate(relayId);
+    }
   }
 
   /** Adds an event after the commit that stored it. If the buffer is full, the relay's buffer is invalidated instead. */
@@ -89,6 +102,7 @@ export class ReadyBuffer {
   forget(relayId: string): void {
     this.invalidate(relayId);
     this.#byRelay.delete(relayId);
+    this.#starved.delete(relayId);
   }
 
   /** Returns the relay's oldest due events, which stay in the buffer. `events` is null if the database must be read. */
@@ -130,6 +144,8 @@ export class ReadyBuffer {
 
 class RelayBuffer {
   isComplete = false;
+  /** The version of foreign commits in the last transaction that took events of the relay. */
+  foreignVersion: number | null = null;
   events: BufferedEvent[] = [];
   /** The number up to which all events ran, or were seen by the read that made the buffer complete. */
   through = 0;

@@ -281,7 +281,8 @@ export class Runner {
     const reports = await ran.finally(() => this.#batching.delete(store));
     reports.forEach(this.#onReport);
     // Starved relays come first, even if more relays are ready than one batch takes.
-    this.#ready = new Set([...buffer.starved, ...this.#ready]);
+    const starved = relays.flatMap(({ id }) => (buffer.starved.has(id) ? [id] : []));
+    this.#ready = new Set([...starved, ...this.#ready]);
     return relays.flatMap(({ id }) => (buffer.mayHaveDue(id) ? [id] : []));
   }
 
