@@ -31,9 +31,7 @@ import { warmUpSending } from "./engine/runner/sending.ts";
 import { notifySchedules } from "./engine/schedule/next-tick-notice.ts";
 import { Scheduler } from "./engine/schedule/schedule.ts";
 import type { Telemetry, TelemetryDeps } from "./engine/telemetry/telemetry.ts";
-import { runCases, warnOfCases } from "./insight/simulate/case-run.ts";
-import { caseDeps } from "./interfaces/api/case.ts";
-import { ROUTES } from "./interfaces/api/route-list.ts";
+import { aboutRoutes } from "./interfaces/api/about.ts";
 import { BodyRoom } from "./interfaces/http/body.ts";
 import type { HttpDeps } from "./interfaces/http/deps.ts";
 import { createHttp } from "./interfaces/http/server.ts";
@@ -342,7 +340,8 @@ async function startOnce(
     scheduler,
     checkReady: ready.ask,
   };
-  const app = createHttp(http, ROUTES);
+  const loadAll = async () => (await import("./interfaces/api/route-list.ts")).ROUTES;
+  const { app, loadRoutes } = createHttp(http, aboutRoutes, loadAll);
 
   // The start: what a dead process left runs again, then requests arrive, then background work begins with the leases.
   leases.watch({
@@ -375,6 +374,7 @@ async function startOnce(
   started.defer(() => stopListening(app.server, clock));
   const url = originOf(config.host, port);
   const warmUp = async (): Promise<void> => {
+    await loadRoutes();
     const sender = (await relays.current()).relays.find(({ sends, waiting }) => sends && !waiting);
     if (sender !== undefined) {
       await caller.warmUp(new URL(originOf(nearHost(config.host), port)));
@@ -420,6 +420,10 @@ async function startOnce(
     refresh,
     leave: ready.leave,
     async findChangedCases(environment, relayNames) {
+      const [{ runCases, warnOfCases }, { caseDeps }] = await Promise.all([
+        import("./insight/simulate/case-run.ts"),
+        import("./interfaces/api/case.ts"),
+      ]);
       const reports = await runCases(store, caseDeps(http), environment, relayNames);
       return [...reports].flatMap(([relay, report]) =>
         warnOfCases(report).map(({ message }) => ({ relay, message })),

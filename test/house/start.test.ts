@@ -45,6 +45,11 @@ test("a command of a data directory loads no other command, no route, no Postgre
   expect(loaded.filter((path) => foreign.test(path))).toEqual([]);
 });
 
+test("a server is ready before it loads the routes, the documentation and what simulates", () => {
+  const late = /^src\/(?:boot\/documentation|insight\/|interfaces\/(?:api\/(?!about\.ts$)|docs\/))/;
+  expect(listLoaded("src/service.ts").filter((path) => late.test(path))).toEqual([]);
+});
+
 test("a server loads the library of schedules only when it has one", () => {
   expect(listLoaded("src/service.ts")).not.toContain("cron-parser");
 });

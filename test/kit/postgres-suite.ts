@@ -198,6 +198,7 @@ export const FILE_ALONE: readonly (readonly [why: string, suites: readonly strin
         "flow/client-library",
         "flow/client-words",
         "flow/connector",
+        "flow/first-request",
         "flow/connector-wire",
         "flow/list-filter",
       ],

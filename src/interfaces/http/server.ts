@@ -1,6 +1,7 @@
 /**
  * The HTTP server: every route on one Elysia app. It connects modules and decides nothing. admission.ts decides who may call, and answer.ts
- * renders responses. The service reads bodies itself (parse "none"), so that its own limits and refusals apply.
+ * renders responses. The service reads bodies itself (parse "none"), so that its own limits and refusals apply. A server is ready before it loads
+ * most of its routes, because receivers need none of them.
  */
 import type { BunRequest } from "bun";
 import { Elysia } from "elysia";
@@ -35,17 +36,22 @@ import { writeOpenApi } from "./openapi.ts";
 import { Pipelines } from "./pipeline.ts";
 import { PublicFolder } from "./public-folder.ts";
 import type { Route } from "./route.ts";
-
-/** Addresses that are not in the list of routes. */
-const OTHER_ADDRESSES: readonly Served[] = [
-  { method: "GET", path: "/openapi.json" },
-  { method: "POST", path: HOOKS },
-];
+import { findRoute, nameParts } from "./route-match.ts";
 
 const HOOK_PATH = /^\/hooks\/([^/]+)\/([^/]+)\/?$/;
 
-/** Creates the Elysia app that serves these routes, the receiver, the OpenAPI document and the dashboard. It does not listen yet. */
-export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
+/** A route without its description. */
+type ServedRoute = Pick<Route, "method" | "path" | "serve">;
+
+/**
+ * Creates the Elysia app that serves all routes, the receiver, the OpenAPI document and the dashboard. It does not listen yet. `first` are the routes
+ * that it serves at once. `loadAll` returns them and all others. The first request that needs one calls it, or the returned `loadRoutes`.
+ */
+export function createHttp(
+  deps: HttpDeps,
+  first: readonly Route[],
+  loadAll: () => Promise<readonly Route[]>,
+) {
   const { trustedProxies } = deps.config;
   const note = (work: (tx: Writer) => Promise<void>): void =>
     void deps.store.write("app", work).catch(() => undefined);
@@ -59,7 +65,23 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
   const pipelines = new Pipelines((request) => sources.connectionOf(request));
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
-  const served: readonly Served[] = [...routes, ...OTHER_ADDRESSES];
+  const wanted = Promise.withResolvers<void>();
+  const all = wanted.promise.then(loadAll).then((routes) => ({
+    routes,
+    served: [...routes, openApiRoute(routes)] satisfies ServedRoute[],
+  }));
+  const loadRoutes = (): typeof all => {
+    wanted.resolve();
+    return all;
+  };
+  const serve = (
+    route: ServedRoute,
+    request: Request,
+    params: Readonly<Record<string, string>>,
+  ): Promise<Response> => {
+    requireOneReading(request, params);
+    return route.serve(deps, { request, params, source: sources.of(request) });
+  };
   /**
    * Answers a request without a route: a preflight, a page of local development, the dashboard, or a refusal that names the methods of the
    * address.
@@ -67,14 +89,16 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
   const answerWithoutRoute = async (request: Request): Promise<Response> => {
     const { method } = request;
     const { pathname, search } = addressOf(request);
+    const { routes, served } = await loadRoutes();
+    const addresses: readonly Served[] = [...served, { method: "POST", path: HOOKS }];
     if (method === "OPTIONS" && pathname.startsWith("/client/")) {
       return await answerPreflight(deps, routes, request);
     }
-    if (method !== "GET" && method !== "HEAD") throw refuseMissing(served, method, pathname);
+    if (method !== "GET" && method !== "HEAD") throw refuseMissing(addresses, method, pathname);
     const page = await pages?.answer(request);
     if (page !== undefined && page !== null) return page;
     const dashboard = await answerDashboard(request);
-    if (dashboard === null) throw refuseMissing(served, method, pathname);
+    if (dashboard === null) throw refuseMissing(addresses, method, pathname);
     return deps.config.mode === "local" && isPagesHost(request)
       ? redirect(`http://${dashboardHost(request)}${pathname}${search}`)
       : dashboard;
@@ -107,6 +131,10 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
         }
       });
   const answerUnnamed = withoutFramework(async (request) => {
+    // Until all routes are loaded, the framework knows few of them. Bun gives a HEAD to the route of the GET.
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    const route = findRoute((await loadRoutes()).served, method, addressOf(request).pathname);
+    if (route !== null) return await serve(route, request, nameParts(route.path, request.params));
     requireOneReading(request, request.params);
     return await answerWithoutRoute(request);
   });
@@ -147,31 +175,41 @@ export function createHttp(deps: HttpDeps, routes: readonly Route[]) {
   }
   app.onError(({ request, error }) => answerError(deps, request, error));
   app.use(hooksRoute(hooks, pipelines, (request) => answerWithoutRoute(request)));
-  for (const route of routes) {
+  const register = (route: ServedRoute): void => {
     app.route(
       route.method,
       route.path,
       ({ request, params }) =>
         pipelines.bound(request, async () => {
           try {
-            requireOneReading(request, params);
             // Elysia gives no params for a path without names.
-            return await route.serve(deps, { request, params: params ?? {}, source: sources.of(request) });
+            return await serve(route, request, params ?? {});
           } catch (error) {
             return answerError(deps, request, error);
           }
         }),
       { parse: "none" },
     );
-  }
-  let openApi: string | undefined;
-  app.get("/openapi.json", ({ request }) =>
-    pipelines.bound(request, () => {
-      requireOneReading(request, {});
-      // The document is long, and anyone can request it often, so it is written once.
-      openApi ??= writeJson(writeOpenApi(routes, deps.baseUrl()));
-      return answerWritten(openApi);
+  };
+  for (const route of first) register(route);
+  app.use(
+    all.then(({ served }) => () => {
+      for (const route of served) if (!first.some((one) => one === route)) register(route);
+      return app;
     }),
   );
-  return app;
+  return { app, loadRoutes };
+}
+
+/** Creates the route of the OpenAPI document. The document is long, and anyone can request it often, so it is written once. */
+function openApiRoute(routes: readonly Route[]): ServedRoute {
+  let written: string | undefined;
+  return {
+    method: "GET",
+    path: "/openapi.json",
+    async serve({ baseUrl }) {
+      written ??= writeJson(writeOpenApi(routes, baseUrl()));
+      return answerWritten(written);
+    },
+  };
 }
