@@ -273,7 +273,7 @@ async function startOnce(
 
   // A write wakes these parts.
   const problems = started.adopt(
-    new ProblemLog({ store, log, tell: (problem) => notifier.notifyProblem(problem) }),
+    new ProblemLog({ store, log, notify: (problem) => notifier.notifyProblem(problem) }),
     stop,
   );
   started.defer(store.listen(() => problems.check(), ["problem"]));

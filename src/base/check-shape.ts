@@ -149,7 +149,7 @@ function visitVariant(node: ShapeNode, value: unknown, field: string, problems: 
   // Only a string can name a variant. Other values may not even convert to a string.
   const variant = typeof given === "string" ? node.anyOf?.[names.indexOf(renamed ?? given)] : undefined;
   if (variant === undefined) {
-    problems.tell(place, refuseName(given, names));
+    problems.tell(place, explainName(given, names));
     return;
   }
   if (renamed === null) {
@@ -165,7 +165,7 @@ function findRenamed(node: ShapeNode, given: string): string | null {
   return Object.hasOwn(renamed, given) ? (renamed[given] ?? null) : null;
 }
 
-function refuseName(given: unknown, names: readonly string[]): string {
+function explainName(given: unknown, names: readonly string[]): string {
   const known = `known here: ${names.join(", ")}`;
   if (given === undefined) return `is missing: write one of the names ${known}`;
   if (typeof given !== "string") return `${saysWhy({}, given)}: write one of the names ${known}`;
@@ -192,7 +192,7 @@ function visitObject(node: ShapeNode, value: unknown, field: string, problems: F
     if (Object.hasOwn(properties, name)) continue;
     const place = joinField(field, name);
     if (node.additionalProperties === false) {
-      problems.tell(place, refuseField(name, node, value));
+      problems.tell(place, explainField(name, node, value));
     } else if (typeof node.additionalProperties === "object") {
       visit(node.additionalProperties, value[name], place, problems);
     }
@@ -200,7 +200,7 @@ function visitObject(node: ShapeNode, value: unknown, field: string, problems: F
 }
 
 /** Refuses an unknown field. Suggests the nearest name that is still unused, or lists all names. */
-function refuseField(name: string, node: ShapeNode, value: object): string {
+function explainField(name: string, node: ShapeNode, value: object): string {
   const start = "is not a known field";
   const strangers = node.strangers ?? {};
   if (Object.hasOwn(strangers, name)) return `${start}: ${strangers[name]}`;

@@ -138,11 +138,11 @@ export function findPasswords(text: string): { at: number; length: number }[] {
 }
 
 /** Says how to back up rows in PostgreSQL. The service does not do it, because PostgreSQL's own tools also cover users, disks and other databases. */
-export function sayHowElse(database: DatabaseUrl): string {
+export function formatBackupAdvice(database: DatabaseUrl): string {
   return `The rows are in ${database}: copy them with pg_dump while servers run, or with snapshots of your provider. Keep the master key in another place.`;
 }
 
 /** Says how to restore rows in PostgreSQL. */
-export function sayHowBack(database: DatabaseUrl): string {
+export function formatRestoreAdvice(database: DatabaseUrl): string {
   return `The rows are in ${database}: stop every server, and restore a dump into an empty database with pg_restore, or restore a snapshot. Then start with that database and the master key of that time.`;
 }

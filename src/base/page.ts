@@ -50,7 +50,7 @@ export function readSeq(after: string | null): number | null {
   if (after === null) return null;
   const seq = Number(after);
   if (after.trim() !== "" && Number.isSafeInteger(seq)) return seq;
-  throw refuseCursor("is not one of this list: use the next value of the page before, unchanged");
+  throw rejectCursor("is not one of this list: use the next value of the page before, unchanged");
 }
 
 export function makeCursor(key: string): string {
@@ -61,7 +61,7 @@ export function makeCursor(key: string): string {
 export function readCursor(cursor: string): string {
   const key = Buffer.from(cursor, "base64url").toString();
   if (cursor === "" || makeCursor(key) !== cursor) {
-    throw refuseCursor("is not valid: use the next value of the page before, unchanged");
+    throw rejectCursor("is not valid: use the next value of the page before, unchanged");
   }
   return key;
 }
@@ -76,9 +76,9 @@ export function parseNameKey(key: string | null): { createdAt: number | null; na
   if (key === null) return { createdAt: null, name: null };
   const found = /^(-?\d{1,15}):(.+)$/.exec(key);
   if (found) return { createdAt: Number(found[1]), name: found[2] ?? "" };
-  throw refuseCursor("belongs to another list: use the next value of this list's page");
+  throw rejectCursor("belongs to another list: use the next value of this list's page");
 }
 
-export function refuseCursor(why: string): Refusal {
+export function rejectCursor(why: string): Refusal {
   return new Refusal("invalid_input", `cursor ${why}.`);
 }

@@ -20,7 +20,7 @@ export interface Warning extends Problem {
 }
 
 /** Returns the warnings' sentences, for a response or a terminal. */
-export function tellWarnings(warnings: readonly Warning[]): string[] {
+export function listMessages(warnings: readonly Warning[]): string[] {
   return warnings.map(({ message }) => message);
 }
 
@@ -58,7 +58,7 @@ export function capProblems(problems: readonly Problem[], what: string): Problem
 }
 
 /** Makes the refusal `invalid_definition` with the problems. Its message is the first problem's sentence. */
-export function refuseDefinition(problems: readonly Problem[]): Refusal {
+export function rejectDefinition(problems: readonly Problem[]): Refusal {
   const first = problems[0];
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
   return new Refusal("invalid_definition", `${first?.message ?? "The definition is not valid."}${more}`, {

@@ -10,13 +10,13 @@ const STILL_EVERY_MS = 5_000;
 const NOT_BEGUN =
   "It waits for the database, which the process of an earlier start may still use, or it finds the migrations that it must run.";
 
-interface ToldDeps {
+interface ReportDeps {
   clock: Clock;
   log: Log;
   early: EarlyPort;
 }
 
-export class ToldMigration {
+export class MigrationReport {
   /** The port that answers during the migration. */
   readonly port: number;
   readonly #clock: Clock;
@@ -25,15 +25,15 @@ export class ToldMigration {
   readonly #still: Loop;
   #moved = "";
   #step: { name: string; sinceMs: number } | null = null;
-  #wasTold = false;
+  #wasReported = false;
 
   /** Starts to report. `aside` returns a sentence about work before the first step, or null. */
-  constructor({ clock, log, early }: ToldDeps, from: number, aside: () => string | null) {
+  constructor({ clock, log, early }: ReportDeps, from: number, aside: () => string | null) {
     this.#clock = clock;
     this.#log = log;
     this.#aside = aside;
     this.port = early.open(() => {
-      const done = this.#tellStep() ?? this.#moved;
+      const done = this.#formatStep() ?? this.#moved;
       const what =
         from === 0
           ? "The service makes its tables in an empty database before it starts."
@@ -43,17 +43,17 @@ export class ToldMigration {
     this.#still = new Loop({
       clock,
       everyMs: STILL_EVERY_MS,
-      turn: async () => this.#tellStill(),
+      turn: async () => this.#logProgress(),
       onError: () => undefined,
     });
     void this.#still.start(STILL_EVERY_MS);
   }
 
-  readonly note: MigrationProgress = (progress) => {
+  readonly record: MigrationProgress = (progress) => {
     const { name, rows, of } = progress;
     this.#step = of === null ? { name, sinceMs: this.#clock.monotonicMs() } : null;
     if (of === null) return;
-    this.#wasTold = true;
+    this.#wasReported = true;
     this.#moved = `${rows} of about ${of} rows are moved.`;
     this.#log.info("the database is being brought to this version's schema", progress);
   };
@@ -63,7 +63,7 @@ export class ToldMigration {
     return this.#still.stop();
   }
 
-  #tellStep(): string | null {
+  #formatStep(): string | null {
     const aside = this.#aside();
     if (aside !== null || this.#step === null) return aside;
     const { name, sinceMs } = this.#step;
@@ -71,11 +71,11 @@ export class ToldMigration {
     return `Its step ${name} has taken ${seconds} s so far; a large database takes a minute or more.`;
   }
 
-  #tellStill(): undefined {
-    if (!this.#wasTold)
+  #logProgress(): undefined {
+    if (!this.#wasReported)
       this.#log.info("the database is still being brought to this version's schema", {
-        done: this.#tellStep() ?? (this.#moved || NOT_BEGUN),
+        done: this.#formatStep() ?? (this.#moved || NOT_BEGUN),
       });
-    this.#wasTold = false;
+    this.#wasReported = false;
   }
 }

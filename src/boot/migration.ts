@@ -57,7 +57,7 @@ export async function findDueMigration(
 }
 
 /** Resolves when the database is migrated. Throws the failure of the process, or an error if `stopped` ends it. */
-export async function migrateBeside(
+export async function migrateInChild(
   file: string,
   { onMigrate, onMigrationProgress }: MigrationWatch,
   stopped: Promise<unknown> | undefined,
@@ -76,11 +76,11 @@ export async function migrateBeside(
   });
   const said = new Response(child.stderr).text();
   let failure: Error | null = null;
-  for await (const line of linesOf(child.stdout)) {
-    const told = JSON.parse(line) as Line;
-    if ("begins" in told) onMigrate(...told.begins);
-    else if ("progress" in told) onMigrationProgress(told.progress);
-    else failure = asError(told.failed);
+  for await (const text of linesOf(child.stdout)) {
+    const line = JSON.parse(text) as Line;
+    if ("begins" in line) onMigrate(...line.begins);
+    else if ("progress" in line) onMigrationProgress(line.progress);
+    else failure = asError(line.failed);
   }
   const code = await child.exited;
   if (isStopped) {
@@ -93,7 +93,7 @@ export async function migrateBeside(
   throw new Error(`The database could not be brought to this version's schema: ${words}`);
 }
 
-/** Runs in the process that `migrateBeside` starts. Returns its exit code. */
+/** Runs in the process that `migrateInChild` starts. Returns its exit code. */
 export async function runMigration(file: string): Promise<number> {
   // A signal to the process group is for the server, which ends this process.
   for (const signal of SYSTEM.stopSignals) process.on(signal, () => undefined);

@@ -30,8 +30,8 @@ import { requireDatabaseFile } from "../store/sqlite/database-file.ts";
 import { type DirectoryLock, lockDataDirectory } from "../store/sqlite/directory-lock.ts";
 import type { MigrationProgress } from "../store/sqlite/migrate.ts";
 import { openSqlite } from "../store/sqlite/sqlite.ts";
-import { findDueMigration, type MigrationWatch, migrateBeside, readCopyBytes } from "./migration.ts";
-import { ToldMigration } from "./migration-progress.ts";
+import { findDueMigration, type MigrationWatch, migrateInChild, readCopyBytes } from "./migration.ts";
+import { MigrationReport } from "./migration-progress.ts";
 import type { EarlyPort } from "./readiness.ts";
 
 interface OpenData {
@@ -112,7 +112,7 @@ async function openEmbedded(
   const store = await openSqlite(file, {
     clock,
     onGroup,
-    onTrouble: (trouble) => tellTrouble(log, trouble),
+    onTrouble: (trouble) => logTrouble(log, trouble),
     onFull: (trouble) => {
       if (trouble === null) log.info("the disk has room again, and writes continue");
       else log.error("the disk is full, so nothing is recorded that needs new room", { cause: trouble });
@@ -162,34 +162,34 @@ async function migrateSharedAnswering<Opened>(
   { log, early, stopped }: OpenDeps,
   open: (migration: PostgresMigrationOptions) => Promise<Opened>,
 ): Promise<Opened> {
-  let told: ToldMigration | null = null;
+  let report: MigrationReport | null = null;
   let waits = true;
   try {
     return await open({
       stopped,
-      look: (tx) => refuseOnly(requireMasterKey(tx, config)),
+      look: (tx) => rethrowRefusals(requireMasterKey(tx, config)),
       onMigrate: (schema) =>
         log.info(
           schema.from === 0
             ? "the database is empty and gets this version's schema"
             : "the database is brought to this version's schema",
-          { ...schema, port: (told as ToldMigration | null)?.port },
+          { ...schema, port: (report as MigrationReport | null)?.port },
         ),
       onMigrationStep({ from, step }) {
-        told ??= new ToldMigration({ clock: config.clock, log, early }, from, () =>
+        report ??= new MigrationReport({ clock: config.clock, log, early }, from, () =>
           waits ? OTHERS_MIGRATE : null,
         );
         waits = step === null;
-        if (step !== null) told.note({ name: step, rows: 0, of: null });
+        if (step !== null) report.record({ name: step, rows: 0, of: null });
       },
     });
   } finally {
-    await (told as ToldMigration | null)?.stop();
+    await (report as MigrationReport | null)?.stop();
   }
 }
 
 /** Throws only refusals and an unavailable store. An earlier schema may lack what the check reads, so the check runs again after the migration. */
-async function refuseOnly(asked: Promise<unknown>): Promise<void> {
+async function rethrowRefusals(asked: Promise<unknown>): Promise<void> {
   await asked.catch((error: unknown) => {
     if (error instanceof Refusal || error instanceof StoreUnavailable) throw error;
   });
@@ -202,7 +202,7 @@ async function migrateAnswering(
   clock: Clock,
   { log, early, stopped }: OpenDeps,
 ): Promise<void> {
-  const told = new ToldMigration({ clock, log, early }, from, () => {
+  const report = new MigrationReport({ clock, log, early }, from, () => {
     const copied = readCopyBytes(file);
     if (copied === null) return null;
     return `${showMebibytes(copied)} of ${showMebibytes(statSync(file).size)} are copied into backups/ first.`;
@@ -210,19 +210,19 @@ async function migrateAnswering(
   const onMigrate: MigrationWatch["onMigrate"] = (schema, begun) =>
     log.info(
       `the database is brought to this version's schema, ${begun ? "from where the start before this one ended" : "after a copy of it into backups/"}`,
-      { ...schema, port: told.port },
+      { ...schema, port: report.port },
     );
   try {
-    const onMigrationProgress: MigrationProgress = (progress) => told.note(progress);
-    await migrateBeside(file, { onMigrate, onMigrationProgress }, stopped);
+    const onMigrationProgress: MigrationProgress = (progress) => report.record(progress);
+    await migrateInChild(file, { onMigrate, onMigrationProgress }, stopped);
   } finally {
-    await told.stop();
+    await report.stop();
   }
 }
 
 const showMebibytes = (bytes: number): string => `${Math.ceil(bytes / 1_048_576)} MiB`;
 
-function tellTrouble(log: Log, trouble: string | null): void {
+function logTrouble(log: Log, trouble: string | null): void {
   if (trouble === null) log.info("the database file exists again, and writes continue");
   else log.error("the database is not where it was opened", { cause: trouble });
 }

@@ -92,9 +92,9 @@ export async function startOnceItCan<Started>(
   startOnce: (port: EarlyPort) => Promise<Started>,
 ): Promise<Started> {
   const early = new EarlyPort(config);
-  let told = "";
+  let reported = "";
   const cancel = config.clock.after(SLOW_MS, () =>
-    tellSlow(early, log, config.database === null ? "file" : "server"),
+    logSlowStart(early, log, config.database === null ? "file" : "server"),
   );
   try {
     for (;;) {
@@ -105,13 +105,13 @@ export async function startOnceItCan<Started>(
         if (wanting === null) throw error;
         const port = early.open(() => WAITS[wanting]);
         const cause = error instanceof Error ? error.message : String(error);
-        if (cause !== told)
+        if (cause !== reported)
           log.error(`the start waits for the ${wanting}; receivers answer 503 until then`, {
             cause,
             ...(wanting === "database" ? { todo: adviseOn(error) } : {}),
             port,
           });
-        told = cause;
+        reported = cause;
         if (!(await untilNextTry(config, stopped))) throw error;
       }
     }
@@ -121,7 +121,7 @@ export async function startOnceItCan<Started>(
   }
 }
 
-function tellSlow(early: EarlyPort, log: Log, place: keyof typeof SLOW): void {
+function logSlowStart(early: EarlyPort, log: Log, place: keyof typeof SLOW): void {
   const advice = place === "server" ? { todo: LET_GO } : {};
   // The service itself answers on the port during the last steps of a start.
   if (early.isFreed) {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { noteRunning } from "../../src/interfaces/cli/data-directory.ts";
+import { recordRunning } from "../../src/interfaces/cli/data-directory.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
@@ -65,7 +65,7 @@ let unnote = (): void => undefined;
 beforeAll(async () => {
   const { api } = running;
   await running.service.store.write("app", (tx) => tx.run("UPDATE api_key SET last_used_at = ?1", running.clock.now()));
-  unnote = noteRunning(running.dataDir, {
+  unnote = recordRunning(running.dataDir, {
     url: running.service.baseUrl,
     near: running.service.url,
     limits: (await api("GET", "/settings")).body.settings.limits,

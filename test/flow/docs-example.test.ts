@@ -9,8 +9,8 @@ import * as LIMITS from "../../src/base/limit.ts";
 import { readManual } from "../../src/boot/documentation.ts";
 import { findCommand, parseCommand } from "../../src/interfaces/cli/line/parse.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
-import { TOLD_LIMITS } from "../../src/interfaces/docs/limit-part.ts";
-import { breakRule, RIGHT, sayProblems } from "../../src/interfaces/docs/rule-example.ts";
+import { SHOWN_LIMITS } from "../../src/interfaces/docs/limit-part.ts";
+import { breakRule, formatProblems, RIGHT } from "../../src/interfaces/docs/rule-example.ts";
 import { checkCatalog } from "../../src/operator/sync/catalog-file.ts";
 import { NOTICE_VERIFIERS } from "../../src/rules/action/notice-verifier.ts";
 import { checkDefinition } from "../../src/rules/relay/definition.ts";
@@ -51,7 +51,7 @@ function around(block: Block): Json {
 describe("definitions and catalogs", () => {
   const whole = blocks.filter(({ language, kind }) => language === "json" && ["relay", "trigger", "verify", "action"].includes(kind));
   test("the product accepts every relay, trigger, scheme and action", () => {
-    const wrong = whole.map((block) => [nameOf(block), ...sayProblems(around(block))]).filter(({ length }) => length > 1);
+    const wrong = whole.map((block) => [nameOf(block), ...formatProblems(around(block))]).filter(({ length }) => length > 1);
     expect(wrong).toEqual([]);
     expect(whole.length).toBeGreaterThan(40);
   });
@@ -67,7 +67,7 @@ describe("definitions and catalogs", () => {
 
   test("the product rejects every definition that a page calls rejected, in the words below it", () => {
     const refused = blocks.flatMap((block, index) => (block.kind === "refused" ? [{ block, said: blocks[index + 1] }] : []));
-    for (const { block, said } of refused) expect([nameOf(block), said?.text]).toEqual([nameOf(block), sayProblems(around(block)).join("\n")]);
+    for (const { block, said } of refused) expect([nameOf(block), said?.text]).toEqual([nameOf(block), formatProblems(around(block)).join("\n")]);
     expect(refused.filter(({ said }) => said?.kind !== "problem" || said.text === "")).toEqual([]);
     expect(refused.length).toBeGreaterThan(35);
   });
@@ -90,7 +90,7 @@ describe("definitions and catalogs", () => {
 test("every limit of the code has its line", () => {
   const units = ["MINUTE_MS", "HOUR_MS", "DAY_MS", "DEFAULT_LIMITS", "RETRY_DELAYS_MS", "MAX_UNCOUNTED_US", "CAP_WINDOW_MS"];
   const untold = [...units, "MIN_BODY_LIMIT_BYTES", "MAX_BODY_TEXT_CHARS", "HEAVY_BODY_BYTES"];
-  expect(Object.keys(LIMITS).filter((name) => !TOLD_LIMITS.includes(name) && !untold.includes(name))).toEqual([]);
+  expect(Object.keys(LIMITS).filter((name) => !SHOWN_LIMITS.includes(name) && !untold.includes(name))).toEqual([]);
 });
 
 test("the program accepts every command line that a page shows without running it", () => {

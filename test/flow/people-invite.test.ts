@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
-import { noteRunning } from "../../src/interfaces/cli/data-directory.ts";
+import { recordRunning } from "../../src/interfaces/cli/data-directory.ts";
 import { COMMAND_PLACES, runAt } from "../kit/cli-place.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -138,7 +138,7 @@ describe.each(COMMAND_PLACES)("%s", (place) => {
 test.each(COMMAND_PLACES)("%s the server's daily cap applies, and an invitation over it creates no person", async (place) => {
   const limits = { ...DEFAULT_LIMITS, invitesPerDay: 1 };
   await using capped = await startRunningService({ config: { limits } });
-  const unnote = noteRunning(capped.dataDir, { url: capped.service.baseUrl, near: capped.service.url, limits, allowPrivate: [] });
+  const unnote = recordRunning(capped.dataDir, { url: capped.service.baseUrl, near: capped.service.url, limits, allowPrivate: [] });
   const invite = (email: string) => runAt(place, capped, ["people", "invite", email]);
   expect((await invite(ADA)).code).toBe(0);
   const { code, told } = await invite(BOB);

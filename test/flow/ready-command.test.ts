@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { createLog } from "../../src/base/log.ts";
 import { startOnceItCan } from "../../src/boot/readiness.ts";
-import { noteRunning } from "../../src/interfaces/cli/data-directory.ts";
+import { recordRunning } from "../../src/interfaces/cli/data-directory.ts";
 import { runCommand } from "../kit/cli-io.ts";
 import { makeFolder } from "../kit/data-directory.ts";
 import { placeOf } from "../kit/postgres.ts";
@@ -15,7 +15,7 @@ test("asks the service of the data directory at its own address, unless an addre
   const { service } = running;
   const dataDir = makeFolder();
   const ready = (...line: string[]) => runCommand(["ready", ...line], { cwd: dataDir });
-  const forget = noteRunning(dataDir, { url: "https://relay.example.com", near: service.url, limits: {}, allowPrivate: [] });
+  const forget = recordRunning(dataDir, { url: "https://relay.example.com", near: service.url, limits: {}, allowPrivate: [] });
   expect(await ready("--data-dir", dataDir)).toMatchObject({ code: 0, said: "ready" });
   expect(await ready("--port", String(service.port))).toMatchObject({ code: 0, said: "ready" });
   expect(await ready("--port", "1", "--data-dir", dataDir)).toMatchObject({

@@ -14,7 +14,7 @@ interface Exhibit {
   definition: unknown;
 }
 
-function sayProblems({ title, definition }: Exhibit): string {
+function formatProblems({ title, definition }: Exhibit): string {
   const checked = checkDefinition(definition);
   const problems = "problems" in checked ? checked.problems : [];
   const lines = problems.map(({ field, message }) => `${field === "" ? "(root)" : field}\n    ${message}\n`);
@@ -24,7 +24,7 @@ function sayProblems({ title, definition }: Exhibit): string {
 test("every broken definition of the gallery has the same problem texts as before", async () => {
   const text = await Bun.file(join(import.meta.dir, "definition-gallery.json")).text();
   const gallery = parseJson(text) as unknown as Exhibit[];
-  const told = gallery.map(sayProblems).join("\n");
+  const told = gallery.map(formatProblems).join("\n");
   if (process.env.UPDATE_GOLDEN === "1") await Bun.write(PROBLEMS, told);
   expect(told).toBe(await Bun.file(PROBLEMS).text());
 });

@@ -1,11 +1,11 @@
 /** Checks that the dashboard names each problem and alert as the registry does. web/ imports only types from src/, so it has its own list. */
 import { expect, test } from "bun:test";
 import { listCodes, listMeanings, titleOf } from "../../src/base/code/code.ts";
-import { sayKind } from "../../web/alert/kind-text.ts";
+import { formatKind } from "../../web/alert/kind-text.ts";
 
 const codes = listCodes().filter((code) => listMeanings(code).some(({ kinds }) => kinds.includes("problem") || kinds.includes("alert")));
 
 test.each(codes)("%s has one title, in the registry and in the dashboard", (code) => {
   expect(titleOf(code)).not.toBe(code);
-  expect(sayKind(code)).toBe(titleOf(code));
+  expect(formatKind(code)).toBe(titleOf(code));
 });

@@ -5,7 +5,7 @@
 
 import { statSync } from "node:fs";
 import { HOUR_MS } from "../../src/base/limit.ts";
-import { insertEvent, keyOfEventId, makeWholePayload } from "../../src/engine/event/insert.ts";
+import { insertEvent, keyOfEventId, makePayload } from "../../src/engine/event/insert.ts";
 import { MaintenanceJobs } from "../../src/engine/maintenance/maintenance.ts";
 import { relayOf } from "./event-sql.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
@@ -39,7 +39,7 @@ export async function openMaintainedStore({ newestMs = null }: { newestMs?: numb
         const { seq } = await insertEvent(tx, {
           ...(await relayOf(tx, environmentId, `rly_${relay}`, relay)),
           trigger: "receiver",
-          payload: makeWholePayload({ event: { text }, mapped: {} }),
+          payload: makePayload({ event: { text }, mapped: {} }),
           unsigned: false,
           dedupe: key === undefined ? null : keyOfEventId(environmentId, relay, key),
           nowMs: atMs,

@@ -35,8 +35,8 @@ export interface Timetable extends TestStore {
   alerts(): Promise<{ code: string; target: string; message: string; count: number }[]>;
 }
 
-/** Opens the store. `lookEveryMs` is the scheduler's longest sleep; a simulated year needs a long one. */
-export async function openTimetable(startIso: string, lookEveryMs = 5_000): Promise<Timetable> {
+/** Opens the store. `checkEveryMs` is the scheduler's longest sleep; a simulated year needs a long one. */
+export async function openTimetable(startIso: string, checkEveryMs = 5_000): Promise<Timetable> {
   const opened = await openTestStore({ startMs: Date.parse(startIso), environments: ["development"] });
   const { store, clock, log } = opened;
   const kit = makeRelayKit(opened);
@@ -57,7 +57,7 @@ export async function openTimetable(startIso: string, lookEveryMs = 5_000): Prom
       await changed();
     },
     async start(over: FencedStore = store) {
-      scheduler = new Scheduler({ leases: holdAll(over), clock, relays, log, lookEveryMs });
+      scheduler = new Scheduler({ leases: holdAll(over), clock, relays, log, checkEveryMs });
       await scheduler.start();
     },
     async stop() {

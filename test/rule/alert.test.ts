@@ -5,7 +5,7 @@ import type { JsonObject } from "../../src/base/json.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
 import { alertDead } from "../../src/engine/event/alert.ts";
-import { insertEvent, makeWholePayload } from "../../src/engine/event/insert.ts";
+import { insertEvent, makePayload } from "../../src/engine/event/insert.ts";
 import { AlertMail } from "../../src/engine/maintenance/alert-mail.ts";
 import { saveSettings } from "../../src/platform/account/environment.ts";
 import { createOwner } from "../../src/platform/account/owner.ts";
@@ -403,7 +403,7 @@ describe("an alert is resolved", () => {
   const codes = async () => (await open()).items.map(({ code }) => code);
   const putEvent = (state: string, reason: string | null, replays = 0) =>
     fresh.store.write("app", async (tx) => {
-      const payload = makeWholePayload({ event: {}, mapped: {} });
+      const payload = makePayload({ event: {}, mapped: {} });
       const row = { ...(await relayOf(tx, environmentId, "rly_a", "orders")), payload, unsigned: false, dedupe: null, nowMs: fresh.clock.now() };
       const { id } = await insertEvent(tx, { ...row, trigger: "receiver" });
       await tx.run("UPDATE event SET state = ?2, reason = ?3, replays = ?4 WHERE seq = ?1", seqOf(id), state, reason, replays);

@@ -420,8 +420,8 @@ describe("a migration", () => {
     expect(dumpTables(join(dataDir, "relay.db"))).toEqual(before);
     expect(existsSync(join(dataDir, "backups"))).toBe(false);
     server.release();
-    const alone = await list();
-    expect({ code: alone.code, told: alone.told }).toEqual({
+    const continues = await list();
+    expect({ code: continues.code, told: continues.told }).toEqual({
       code: 0,
       told: expect.stringContaining("after a copy into backups/"),
     });

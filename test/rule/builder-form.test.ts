@@ -6,7 +6,7 @@ import { MAX_JSON_DEPTH } from "../../src/base/limit.ts";
 import { makeDefinitionSchema } from "../../src/rules/relay/definition-shape.ts";
 import { SENDERS } from "../../src/rules/senders/registry.ts";
 import { type GroupPart, listParts, type Part, readForm } from "../../web/builder/form/form-part.ts";
-import { placeProblems, sayProblem } from "../../web/builder/form/form-problem.ts";
+import { formatProblem, placeProblems } from "../../web/builder/form/form-problem.ts";
 import { chooseVariant, pathOf, removePart, writeNumber, writeText } from "../../web/builder/form/part-edit.ts";
 import { type JsonNode, readTree } from "../../web/editor/json-tree.ts";
 import type { Schema } from "../../web/editor/schema.ts";
@@ -229,10 +229,10 @@ test.each([
   ["trigger.at", "`trigger.every` is empty.", "`trigger.every` is empty."],
   ["name", "Write a name.", "Write a name."],
 ])("the problem of %j is said with the label of its field", (field, message, said) => {
-  expect(sayProblem({ field, message })).toBe(said);
+  expect(formatProblem({ field, message })).toBe(said);
 });
 
 test("a problem away from its field names the action too", () => {
   const message = "`actions.2.url` is empty.";
-  expect(sayProblem({ field: "actions.2.url", message }, true)).toBe("URL of action 3 is empty.");
+  expect(formatProblem({ field: "actions.2.url", message }, true)).toBe("URL of action 3 is empty.");
 });

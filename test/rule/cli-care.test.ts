@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { insertEvent, makeWholePayload } from "../../src/engine/event/insert.ts";
+import { insertEvent, makePayload } from "../../src/engine/event/insert.ts";
 import { raiseAlert } from "../../src/platform/audit/alert.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
 import { grantManually } from "../../src/shop/people/access-grant.ts";
@@ -52,7 +52,7 @@ beforeAll(async () => {
       await grantManually(tx, { ...grant, reason: "early \u001b[31mbird", expiresAtMs: null }).catch(() => undefined);
       await grantManually(tx, { ...grant, reason: "early bird", expiresAtMs: null });
       await addCreditsManually(tx, { ...grant, amount: 7, reason: "welcome", key: "k1" });
-      const payload = makeWholePayload({
+      const payload = makePayload({
         event: { note: `${"long ".repeat(200)}END` },
         mapped: { order: "A-1001", buyer: "Ada Lovelace of London", note: "the second of two parcels", from: "shop.example.com" },
       });

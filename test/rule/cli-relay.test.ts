@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { Refusal } from "../../src/base/refusal.ts";
 import type { Api } from "../../src/interfaces/cli/api/api.ts";
-import { noteRunning } from "../../src/interfaces/cli/data-directory.ts";
+import { recordRunning } from "../../src/interfaces/cli/data-directory.ts";
 import { listRelays } from "../../src/interfaces/cli/relays/request.ts";
 import { listEnvironments } from "../../src/platform/account/environment.ts";
 import { raiseProblem } from "../../src/platform/audit/problem.ts";
@@ -208,7 +208,7 @@ test("shows the limits of the running server, and whose limits they are", async 
   const own = await run("settings get limits.relaysPerEnvironment", { env: { RELAY_LIMIT_RELAYS: "33" } });
   expect(own.said).toMatch(/relaysPerEnvironment +33$/);
   expect(own.told).toContain("RELAY_LIMIT_… variables of this command");
-  const forget = noteRunning(dataDir, {
+  const forget = recordRunning(dataDir, {
     url: "https://relay.example.com",
     near: "http://127.0.0.1:1",
     limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 44 },
@@ -243,7 +243,7 @@ test("send with a server running uses the secret that a sync stored for it, and 
     },
   });
   const url = server.url.origin;
-  const forget = noteRunning(dataDir, { url, near: url, limits: {}, allowPrivate: [] });
+  const forget = recordRunning(dataDir, { url, near: url, limits: {}, allowPrivate: [] });
   const place = `${url}/app_test/development`;
   expect((await run("send orders")).told).toContain(`.secrets.json under ${place}: set RELAY_SECRET`);
   await setServerSecrets(join(cwd, "service"), place, new Map([["orders", { receiverSecret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" }]]));
@@ -256,7 +256,7 @@ test("a command next to a running server can reach the private addresses that th
   const set = ["settings", "set", "mail.smtp", '{"host":"10.0.0.9","port":25,"security":"none"}'];
   const told = async () => (await runCommand(set, { cwd, env: { RELAY_MASTER_KEY: MASTER_KEY } })).told;
   expect(await told()).toContain("--allow-private");
-  const forget = noteRunning(dataDir, { url: "https://relay.example.com", near: "http://127.0.0.1:1", limits: {}, allowPrivate: ["10.0.0.0/8"] });
+  const forget = recordRunning(dataDir, { url: "https://relay.example.com", near: "http://127.0.0.1:1", limits: {}, allowPrivate: ["10.0.0.0/8"] });
   expect(await told()).not.toContain("--allow-private");
   forget();
   expect(await told()).toContain("--allow-private");

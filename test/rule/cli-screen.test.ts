@@ -3,14 +3,14 @@ import { describe, expect, test } from "bun:test";
 import { newId, numberedId } from "../../src/base/id.ts";
 import { makeCursor, readCursor } from "../../src/base/page.ts";
 import { EVENT_STATES } from "../../src/engine/event/event.ts";
-import { refuseChoice } from "../../src/interfaces/cli/command.ts";
+import { formatUnknownChoice } from "../../src/interfaces/cli/command.ts";
 import { EVENT_COLUMNS, writeOutcome } from "../../src/interfaces/cli/events/text.ts";
 import { COMMANDS, GROUPS } from "../../src/interfaces/cli/registry.ts";
-import { wholeEventId, wholeId } from "../../src/interfaces/cli/terminal/id-suffix.ts";
+import { expandEventId, expandId } from "../../src/interfaces/cli/terminal/id-suffix.ts";
 import { findPager, isLong } from "../../src/interfaces/cli/terminal/pager.ts";
 import { keepPaint, PIPE, paint, readScreen, type Screen, toneOf } from "../../src/interfaces/cli/terminal/screen.ts";
 import { type Column, drawTable } from "../../src/interfaces/cli/terminal/table.ts";
-import { addAgo, readMoment, sayTimes } from "../../src/interfaces/cli/terminal/time-text.ts";
+import { addAgo, formatTimes, readMoment } from "../../src/interfaces/cli/terminal/time-text.ts";
 
 const NOW_MS = Date.UTC(2030, 0, 2);
 const TTY = { isTTY: true, columns: 100, rows: 30 };
@@ -160,7 +160,7 @@ const TIMES: readonly [at: string, said: string][] = [
 
 describe("times", () => {
   test.each(TIMES)("%s is %s", (at, said) => {
-    expect(sayTimes(`next try ${at}`, NOW_MS)).toBe(`next try ${said}`);
+    expect(formatTimes(`next try ${at}`, NOW_MS)).toBe(`next try ${said}`);
   });
 
   test("show the full time and the time since for a single item", () => {
@@ -205,26 +205,26 @@ describe("endings of ids", () => {
   const last = ids[440] ?? "";
 
   test("resolve to the only id with that ending, wherever it is in the list", async () => {
-    expect(await wholeId(last.slice(-8), "alerts", pages(ids))).toBe(last);
-    expect(await wholeId(`…${last.slice(-8).toUpperCase()}`, "alerts", pages(ids))).toBe(last);
+    expect(await expandId(last.slice(-8), "alerts", pages(ids))).toBe(last);
+    expect(await expandId(`…${last.slice(-8).toUpperCase()}`, "alerts", pages(ids))).toBe(last);
   });
 
   test("refuse an ending that several ids have, and list them", async () => {
     const twins = ["alt_0000000000000000000000000000beef", "alt_1111111111111111111111111111beef"];
-    expect(wholeId("beef", "alerts", pages(twins))).rejects.toThrow(`2 ids of alerts end in beef (${twins.join(", ")}): write more of the id.`);
+    expect(expandId("beef", "alerts", pages(twins))).rejects.toThrow(`2 ids of alerts end in beef (${twins.join(", ")}): write more of the id.`);
   });
 
   test("leave text that is no ending unchanged", async () => {
-    for (const text of [last, "ada@example.com", "beefbeef", "xyz"]) expect(await wholeId(text, "alerts", pages(ids))).toBe(text);
+    for (const text of [last, "ada@example.com", "beefbeef", "xyz"]) expect(await expandId(text, "alerts", pages(ids))).toBe(text);
   });
 
   test("find an event by its number, among a million as among three", async () => {
     const id = numberedId("evt", NOW_MS, 0x1a2f);
-    expect(await wholeEventId("1a2f", events(0x1a2f, 0x3b01, 0xf4240))).toBe(id);
-    expect(await wholeEventId("00001a2f", events(0x1a2f, 0x31a2f))).toBe(id);
-    expect(wholeEventId("1a2f", events(0x1a2f, 0x31a2f))).rejects.toThrow("2 ids of events end in 1a2f");
-    expect(wholeEventId("1a2f", events(0x1a2f, 0x10000000))).rejects.toThrow("Many event ids can end in 1a2f");
-    expect(await wholeEventId("1a2e", events(0x1a2f))).toBe("1a2e");
+    expect(await expandEventId("1a2f", events(0x1a2f, 0x3b01, 0xf4240))).toBe(id);
+    expect(await expandEventId("00001a2f", events(0x1a2f, 0x31a2f))).toBe(id);
+    expect(expandEventId("1a2f", events(0x1a2f, 0x31a2f))).rejects.toThrow("2 ids of events end in 1a2f");
+    expect(expandEventId("1a2f", events(0x1a2f, 0x10000000))).rejects.toThrow("Many event ids can end in 1a2f");
+    expect(await expandEventId("1a2e", events(0x1a2f))).toBe("1a2e");
   });
 });
 
@@ -233,7 +233,7 @@ describe("suggestions", () => {
     ["ded", '--state is "ded": did you mean dead? The values are queued, running, done, failed, dead.'],
     ["frobnicated", '--state is "frobnicated": write one of queued, running, done, failed, dead.'],
   ])("%s", (given, sentence) => {
-    expect(refuseChoice("--state", given, EVENT_STATES)).toBe(sentence);
+    expect(formatUnknownChoice("--state", given, EVENT_STATES)).toBe(sentence);
   });
 });
 

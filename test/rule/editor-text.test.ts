@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { makeDefinitionSchema } from "../../src/rules/relay/definition-shape.ts";
 import { findJsonProblem } from "../../web/editor/json-problem.ts";
 import { placeOf, readTree, spotAt } from "../../web/editor/json-tree.ts";
-import { sayPlace } from "../../web/editor/place-words.ts";
+import { describePlace } from "../../web/editor/place-words.ts";
 import { allowedAt, choicesAt, type Known, namesFor, type Schema, templateChoices } from "../../web/editor/schema.ts";
 
 describe("the editor reports the first JSON error with its position in a sentence", () => {
@@ -135,13 +135,13 @@ describe("completions at the caret", () => {
 
   test("show a field's rule in words, with an example", () => {
     const { known, spot } = at('{"trigger":{"kind":"schedule","every":"1|d"}}');
-    expect(spot === null ? null : sayPlace(known, spot, null)).toMatchObject({
+    expect(spot === null ? null : describePlace(known, spot, null)).toMatchObject({
       field: "trigger.every",
       rule: expect.stringContaining("one of 15m"),
       example: '"1h"',
     });
     const mapped = at('{"trigger":{"kind":"receiver","map":{"event_id|":"id"}}}');
-    expect(mapped.spot === null ? null : sayPlace(mapped.known, mapped.spot, "event_id")?.rule).toContain("id of the event");
+    expect(mapped.spot === null ? null : describePlace(mapped.known, mapped.spot, "event_id")?.rule).toContain("id of the event");
   });
 });
 

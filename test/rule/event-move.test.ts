@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readPageRequest } from "../../src/base/page.ts";
 import { findEventSeq, listDueEvents, listReadyRelays } from "../../src/engine/event/event.ts";
-import { insertEvent, keyOfEventId, makeWholePayload } from "../../src/engine/event/insert.ts";
+import { insertEvent, keyOfEventId, makePayload } from "../../src/engine/event/insert.ts";
 import { listEvents } from "../../src/engine/event/list.ts";
 import { findEventView } from "../../src/engine/event/view.ts";
 import { encodeNumbers } from "../../src/store/dedupe/segment.ts";
@@ -176,7 +176,7 @@ test("old ids are found and shown, dedupe keys still apply, and numbers continue
       insertEvent(tx, {
         ...(await relayOf(tx, 1, "rly_new", "orders")),
         trigger: "receiver",
-        payload: makeWholePayload({}),
+        payload: makePayload({}),
         unsigned: false,
         dedupe: keyOfEventId(1, "orders", key),
         nowMs: clock.now() + EVENTS,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { newId, numberedId, readNumberedId } from "../../src/base/id.ts";
 import { findEventSeq } from "../../src/engine/event/event.ts";
-import { insertEvent, makeWholePayload } from "../../src/engine/event/insert.ts";
+import { insertEvent, makePayload } from "../../src/engine/event/insert.ts";
 import type { Store } from "../../src/store/port.ts";
 import { endSeqUntil, firstSeqAbout, firstSeqSince, forgetClockBack } from "../../src/store/time-index.ts";
 import { roundsOf } from "../kit/chosen-store.ts";
@@ -18,7 +18,7 @@ const insert = (into: Store, nowMs = START_MS) =>
     insertEvent(tx, {
       ...(await relayOf(tx, 1, "rly_1", "orders")),
       trigger: "receiver",
-      payload: makeWholePayload({}),
+      payload: makePayload({}),
       unsigned: false,
       dedupe: null,
       nowMs,
@@ -60,7 +60,7 @@ describe("a number", () => {
         await insertEvent(tx, {
           ...(await relayOf(tx, 1, "rly_1", "orders")),
           trigger: "receiver",
-          payload: makeWholePayload({}),
+          payload: makePayload({}),
           unsigned: false,
           dedupe: null,
           nowMs: START_MS,

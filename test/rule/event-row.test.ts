@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/base/json.ts";
 import type { EventTrigger } from "../../src/engine/event/event.ts";
-import { insertEvent, makeReceiverPayload, makeWholePayload } from "../../src/engine/event/insert.ts";
+import { insertEvent, makePayload, makeReceiverPayload } from "../../src/engine/event/insert.ts";
 import { CALL, editRelay, GRANT, replay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
@@ -40,7 +40,7 @@ async function putEvent(name: string, trigger: EventTrigger, payload: JsonObject
     insertEvent(tx, {
       ...(await relayOf(tx, relay.environmentId, relay.id, name)),
       trigger,
-      payload: makeWholePayload(payload),
+      payload: makePayload(payload),
       unsigned: false,
       dedupe: null,
       nowMs: running.clock.now(),

@@ -44,7 +44,7 @@ test("a problem raised during the read stays open, and resolves with its cause",
   problems.clear(silent, "relay_silent");
   gate.resolve();
   expect(await tended).toEqual([]);
-  expect([problems.isStanding(capped, "relay_capped"), problems.isStanding(silent, "relay_silent")]).toEqual([true, false]);
+  expect([problems.isRaised(capped, "relay_capped"), problems.isRaised(silent, "relay_silent")]).toEqual([true, false]);
   await health.flush();
   expect(await standsInStore()).toEqual([{ code: "relay_capped", target: "relay:capped" }]);
   problems.clear(capped, "relay_capped");

@@ -7,7 +7,7 @@ import { createHmac } from "node:crypto";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/base/limit.ts";
 import { createLog } from "../../src/base/log.ts";
 import { Refusal } from "../../src/base/refusal.ts";
-import { insertEvent, makeWholePayload } from "../../src/engine/event/insert.ts";
+import { insertEvent, makePayload } from "../../src/engine/event/insert.ts";
 import { learnRhythm } from "../../src/engine/health/silence-check.ts";
 import { alertMissingSecrets } from "../../src/engine/maintenance/missing-secret.ts";
 import type { ReceiverAnswer } from "../../src/engine/receiver/ingest.ts";
@@ -260,7 +260,7 @@ async function putEvent(environmentId: number, atMs: number, relayName = "orders
     insertEvent(tx, {
       ...(await relayOf(tx, environmentId, `rly_${relayName}`, relayName)),
       trigger: "receiver",
-      payload: makeWholePayload({ event: {}, mapped: {} }),
+      payload: makePayload({ event: {}, mapped: {} }),
       unsigned: false,
       dedupe: null,
       nowMs: atMs,

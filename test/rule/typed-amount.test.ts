@@ -1,6 +1,6 @@
 /** A typed amount in the dashboard is converted to the currency's smallest unit, or refused at its field. */
 import { expect, test } from "bun:test";
-import { readAmount, sayAmount } from "../../web/selling/money.ts";
+import { formatAmount, readAmount } from "../../web/selling/money.ts";
 
 const READ: [amount: string, currency: string, amountMinor: number | undefined, code: string | undefined][] = [
   ["42.00", "EUR", 4200, "EUR"],
@@ -35,7 +35,7 @@ test.each(REFUSED)("%j %j is refused", (amount, currency, field, words) => {
 });
 
 test("an accepted amount is shown in the currency's usual form", () => {
-  expect(sayAmount(4250, "EUR")?.replace(/\s/g, "")).toMatch(/42[.,]50/);
-  expect(sayAmount(4200, null)).toBe("4200");
-  expect(sayAmount(null, "EUR")).toBeNull();
+  expect(formatAmount(4250, "EUR")?.replace(/\s/g, "")).toMatch(/42[.,]50/);
+  expect(formatAmount(4200, null)).toBe("4200");
+  expect(formatAmount(null, "EUR")).toBeNull();
 });

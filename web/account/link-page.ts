@@ -14,7 +14,7 @@ import { FactorStep, type PendingFactor, type SigninAnswer } from "./factor-step
 import { enterSession, session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { type FormField, SigninForm } from "./signin-form.ts";
-import { sayWrongAddress } from "./wrong-address.ts";
+import { renderWrongAddress } from "./wrong-address.ts";
 
 const MIN_PASSWORD_CHARS = 10;
 /** Holds the token of each link page until the page unloads, so that the user can submit a rejected form again. */
@@ -125,7 +125,7 @@ function LinkForm({ kind, title, command, intro, button, fields, error, onRetry 
   const token = useToken(page);
   const known = useCell(session);
   const [pending, setPending] = useState<PendingFactor | null>(null);
-  const elsewhere = known === undefined ? null : sayWrongAddress(known, `${page}#${token}`);
+  const elsewhere = known === undefined ? null : renderWrongAddress(known, `${page}#${token}`);
   const link = useLink(kind, token, known !== undefined && elsewhere === null);
   // The link is used up. Without the factor, the new password is the way in.
   if (pending !== null)

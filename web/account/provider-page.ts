@@ -8,7 +8,7 @@ import { html, type View } from "../base/html.ts";
 import { navigate } from "../base/route.ts";
 import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
-import { CONFIRMED, tellConfirmed } from "./provider-signin.ts";
+import { CONFIRMED, notifyConfirmed } from "./provider-signin.ts";
 import { enterSession } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 
@@ -34,7 +34,7 @@ export function ProviderPage(): View {
     call<{ returnTo: string }>("POST", "/api/session/oidc", { response })
       .then(async ({ returnTo }) => {
         if (returnTo === CONFIRMED) {
-          tellConfirmed();
+          notifyConfirmed();
           return setConfirmed(true);
         }
         await enterSession();

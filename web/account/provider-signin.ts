@@ -19,7 +19,7 @@ export async function beginConfirmation(): Promise<string> {
 }
 
 /** Tells the other tabs of this browser that the person confirmed. */
-export function tellConfirmed(): void {
+export function notifyConfirmed(): void {
   const channel = new BroadcastChannel(CHANNEL);
   channel.postMessage(null);
   channel.close();

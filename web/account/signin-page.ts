@@ -9,7 +9,7 @@ import { ProviderButton } from "./provider-button.ts";
 import { enterSession, resumeSession, type Session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { SigninForm } from "./signin-form.ts";
-import { sayWrongAddress } from "./wrong-address.ts";
+import { renderWrongAddress } from "./wrong-address.ts";
 
 async function usePasskey(): Promise<void> {
   const { options } = await call<{ options: string }>("POST", "/api/session/passkey/options", {});
@@ -41,7 +41,7 @@ export function SigninPage({ session }: { session: Session }): View {
       <p>This server has no owner yet. Open the set-up link that <code>relay serve</code> printed when it started, or run <code>relay admin create</code>.</p>
     <//>`;
   }
-  const elsewhere = sayWrongAddress(session, location.pathname + location.search);
+  const elsewhere = renderWrongAddress(session, location.pathname + location.search);
   if (elsewhere !== null) return html`<${SigninCard} title="Sign in">${elsewhere}<//>`;
   if (pending !== null)
     return html`<${FactorStep} pending=${pending} onDone=${enterSession} onBack=${() => setPending(null)} />`;

@@ -7,7 +7,7 @@ import { Notice } from "../component/notice.ts";
 import type { Session } from "./session.ts";
 
 /** Returns what to do instead, or null at the right address. `path` is the page to continue on, with the token of a one-time link. */
-export function sayWrongAddress({ address, mode, cookies }: Session, path: string): View | null {
+export function renderWrongAddress({ address, mode, cookies }: Session, path: string): View | null {
   const here = location.origin;
   if (address !== null && address !== here) {
     return html`<${Notice} kind="warn">You are at ${here}, but the dashboard of this server is at ${address} and works only there.<//>

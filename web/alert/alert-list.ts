@@ -17,7 +17,7 @@ import { Ago } from "../component/time.ts";
 import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
 import { needPaths } from "../home/attention-item.ts";
-import { sayKind } from "./kind-text.ts";
+import { formatKind } from "./kind-text.ts";
 
 const REFRESH_MS = 10_000;
 
@@ -82,7 +82,7 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
       cell: (alert) =>
         html`<span class="row-acts"><${Way} place=${place} alert=${alert} />${
           alert.resolvedAt === null &&
-          html`<button data-needs="replay" type="button" disabled=${isSending} aria-label="Resolve: ${sayKind(alert.code) ?? alert.code}, ${alert.target}" onClick=${() => void resolve(alert.id)}>Resolve</button>`
+          html`<button data-needs="replay" type="button" disabled=${isSending} aria-label="Resolve: ${formatKind(alert.code) ?? alert.code}, ${alert.target}" onClick=${() => void resolve(alert.id)}>Resolve</button>`
         }</span>`,
     },
   ];
@@ -152,7 +152,7 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
 
 /** Shows the kind in words if it has any, next to the code that the API uses. */
 function Kind({ code, docs }: { code: string; docs: string | undefined }): View {
-  const words = sayKind(code);
+  const words = formatKind(code);
   return html`${words !== null && html`<span>${words}</span> `}<${Code} code=${code} docs=${docs} />`;
 }
 

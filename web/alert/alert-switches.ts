@@ -7,7 +7,7 @@ import { useLoad } from "../base/use-load.ts";
 import { ErrorState, Skeleton } from "../component/notice.ts";
 import { SettingCard, SettingSwitch } from "../settings/setting-card.ts";
 import { useSettings } from "../settings/use-settings.ts";
-import { sayKind } from "./kind-text.ts";
+import { formatKind } from "./kind-text.ts";
 
 /** Name of the switch for alerts by mail, next to the codes of alerts. */
 const MAIL = "mail";
@@ -37,7 +37,7 @@ export function AlertSwitches({ place }: { place: Place }): View {
       ${Object.keys(alerts)
         .filter((code) => code !== MAIL)
         .map((code) => {
-          const words = sayKind(code) ?? code;
+          const words = formatKind(code) ?? code;
           const label = html`${words} <code class="code">${code}</code>`;
           return html`<${SettingSwitch} key=${code} label=${label} isOn=${alerts[code] ?? true} onSet=${set(code, words)} />`;
         })}

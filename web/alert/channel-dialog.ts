@@ -9,7 +9,7 @@ import { Notice } from "../component/notice.ts";
 import { SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
-import { sayKind } from "./kind-text.ts";
+import { formatKind } from "./kind-text.ts";
 
 interface Made {
   signingSecret?: string | null;
@@ -98,7 +98,7 @@ export function ChannelDialog({
       !isAll &&
       html`<div class="channel-codes" role="group" aria-label="Kinds of alerts">${codes.map(
         (code) =>
-          html`<label class="switch" key=${code}><input type="checkbox" name="code" value=${code} defaultChecked=${channel?.codes?.includes(code) ?? false} /><span>${sayKind(code) ?? code}</span></label>`,
+          html`<label class="switch" key=${code}><input type="checkbox" name="code" value=${code} defaultChecked=${channel?.codes?.includes(code) ?? false} /><span>${formatKind(code) ?? code}</span></label>`,
       )}</div>`
     }
     ${kind?.signs === true && channel === null && html`<p class="quiet">Relay makes a secret that signs each message, and shows it once.</p>`}

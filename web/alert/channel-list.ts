@@ -15,7 +15,7 @@ import { Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { Ago } from "../component/time.ts";
 import { ChannelDialog } from "./channel-dialog.ts";
-import { sayKind } from "./kind-text.ts";
+import { formatKind } from "./kind-text.ts";
 
 const REFRESH_MS = 10_000;
 
@@ -84,7 +84,7 @@ function ChannelCard({
   };
   return html`<section class="card setting" aria-label=${name}><h2><${SafeText} text=${name} limit=${60} /></h2>
     <p>${kind?.title ?? channel.kind}${Object.entries(fields).map(([field, value]) => html` · <span class="quiet">${field}</span> <code>${value}</code>`)}</p>
-    <p>${codes === null ? "All alerts" : codes.map((code) => sayKind(code) ?? code).join(" · ")}</p>
+    <p>${codes === null ? "All alerts" : codes.map((code) => formatKind(code) ?? code).join(" · ")}</p>
     <p>${
       failingAt !== null
         ? html`<${StateMark} state="failed" word="Fails" /> since <${Ago} at=${failingAt} />`

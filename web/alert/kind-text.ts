@@ -39,6 +39,6 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** Returns null for a code without a text. The caller then shows the code. */
-export function sayKind(code: string): string | null {
+export function formatKind(code: string): string | null {
   return KIND_WORDS[code] ?? null;
 }

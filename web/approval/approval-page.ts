@@ -5,8 +5,8 @@
 import { useRef, useState } from "preact/hooks";
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
 import type { PlanResult } from "../../src/operator/sync/plan-view.ts";
-import { sayCommit } from "../base/commit-words.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCommit } from "../base/commit-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
@@ -89,7 +89,7 @@ function Asked({
     ${
       entries.length > 0 &&
       html`<${Risks} approval=${approval} />
-      <h2 class="live-title">${sayCount(shown?.changes ?? 0, "change")} of production</h2>
+      <h2 class="live-title">${formatCount(shown?.changes ?? 0, "change")} of production</h2>
       <div class="stack">${entries
         .filter((entry) => isCarried(entry, replaceEdited) || isUnseen(entry))
         .map(
@@ -103,7 +103,7 @@ function Asked({
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     ${
       state === "pending" &&
-      html`<div class="live-actions"><span class="quiet">${sayLeft(approval.secondsLeft)} left</span>
+      html`<div class="live-actions"><span class="quiet">${formatLeft(approval.secondsLeft)} left</span>
         <button type="button" disabled=${isSending} onClick=${() => decide("refuse")}>Reject</button>
         <button type="button" class="danger" disabled=${isSending} onClick=${() => decide("approve")}>
           ${isSending ? "One moment…" : approval.isMine ? "Approve and change production" : "Approve this change to production"}</button></div>`
@@ -111,7 +111,7 @@ function Asked({
     ${
       state === "approved" &&
       approval.isMine &&
-      html`<div class="live-actions"><span class="quiet">${sayLeft(approval.secondsLeft)} left</span>
+      html`<div class="live-actions"><span class="quiet">${formatLeft(approval.secondsLeft)} left</span>
         <button type="button" class="danger" disabled=${isSending} onClick=${apply}>Change production now</button></div>`
     }`;
 }
@@ -155,7 +155,7 @@ function State({ approval }: { approval: ApprovalView }): View {
     case "pending":
       return html`<${Notice} kind="warn">${isMine ? "You started this in the dashboard." : "A command waits for your answer. When you approve, it makes exactly this change at once."} The approval is valid once and only for this plan. If either side changes, you must approve again.<//>`;
     case "approved":
-      return html`<${Notice} kind="info">${nameOf(decidedBy)} approved it. ${isMine ? "Nothing has changed yet." : `The command makes the change now, and this page shows when it is done. If the command has ended, run it again. This approval expires in ${sayLeft(secondsLeft)}.`}<//>`;
+      return html`<${Notice} kind="info">${nameOf(decidedBy)} approved it. ${isMine ? "Nothing has changed yet." : `The command makes the change now, and this page shows when it is done. If the command has ended, run it again. This approval expires in ${formatLeft(secondsLeft)}.`}<//>`;
     case "done":
       return html`<${Notice} kind="good">Approved by ${nameOf(decidedBy)} and carried out <${Ago} at=${endedAt} />, in one transaction. The approval is used.<//>`;
     case "denied":
@@ -180,7 +180,7 @@ function Facts({ approval }: { approval: ApprovalView }): View {
     <div><dt>From address</dt><dd><code>${askedFrom}</code></dd></div>
     <div><dt>When</dt><dd><${Ago} at=${createdAt} /></dd></div>
     <div><dt>Contents</dt><dd>${source === "files" ? "files from the command" : "the definitions in development"}</dd></div>
-    ${sourceCommit !== null && html`<div><dt>Commit</dt><dd><code title=${sourceCommit}>${sayCommit(sourceCommit)}</code></dd></div>`}
+    ${sourceCommit !== null && html`<div><dt>Commit</dt><dd><code title=${sourceCommit}>${formatCommit(sourceCommit)}</code></dd></div>`}
     <div><dt>Plan</dt><dd><code title=${plan}>${plan.slice(0, 12)}</code></dd></div>
   </dl>`;
 }
@@ -199,15 +199,15 @@ function Risks({ approval }: { approval: ApprovalView }): View {
   return html`<div class="stack">
     ${
       widened.length > 0 &&
-      html`<${Notice} kind="bad"><b>A captured request could give more than now</b>, of ${sayNames(widened.map(({ name }) => name))}: the senders do not sign their requests. See each relay below.<//>`
+      html`<${Notice} kind="bad"><b>A captured request could give more than now</b>, of ${formatNames(widened.map(({ name }) => name))}: the senders do not sign their requests. See each relay below.<//>`
     }
     ${
       links.length > 0 &&
-      html`<${Notice} kind="warn">Production gets new payment links for ${sayNames(links.map(({ name }) => name))}: check below that none of them is a test link.<//>`
+      html`<${Notice} kind="warn">Production gets new payment links for ${formatNames(links.map(({ name }) => name))}: check below that none of them is a test link.<//>`
     }
     ${
       shown.secretsOf.length > 0 &&
-      html`<${Notice} kind="warn">Production gets new secrets for ${sayNames(shown.secretsOf)}. ${isMine ? "This page shows them once." : "Only the command receives them and writes them to .secrets.json next to its files. Keep that file safe: with these secrets, anyone can sign requests to these relays."}<//>`
+      html`<${Notice} kind="warn">Production gets new secrets for ${formatNames(shown.secretsOf)}. ${isMine ? "This page shows them once." : "Only the command receives them and writes them to .secrets.json next to its files. Keep that file safe: with these secrets, anyone can sign requests to these relays."}<//>`
     }</div>`;
 }
 
@@ -241,11 +241,11 @@ function NotCarried({ approval }: { approval: ApprovalView }): View {
     <div class="stack">${left.map((entry) => html`<${PlanEntryCard} key=${entry.name} entry=${entry} replaceEdited=${false} />`)}</div>`;
 }
 
-function sayNames(names: readonly string[]): string {
+function formatNames(names: readonly string[]): string {
   return names.join(", ");
 }
 
 /** Formats seconds as `9:05`. */
-function sayLeft(seconds: number): string {
+function formatLeft(seconds: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }

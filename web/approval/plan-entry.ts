@@ -1,7 +1,7 @@
 /** One entry of a plan: its outcome, its difference, its warnings, and what a captured request could do with it. */
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
 import type { EntryView } from "../../src/operator/sync/plan-view.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { type Json, writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { Notice } from "../component/notice.ts";
@@ -98,7 +98,7 @@ export function PlanRest({ entries }: { entries: readonly PlanEntry[] }): View {
   const same = entries.filter(({ state }) => state === "unchanged").length;
   const kept = entries.filter(({ state }) => state === "only_there");
   return html`<p class="quiet">${[
-    ...(same > 0 ? [`${sayCount(same, "item")} equal on both sides.`] : []),
+    ...(same > 0 ? [`${formatCount(same, "item")} equal on both sides.`] : []),
     ...(kept.length > 0
       ? [`Only in production, unchanged: ${kept.map(({ kind, name }) => `${kind} ${name}`).join(", ")}.`]
       : []),

@@ -5,7 +5,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ApprovalView } from "../../src/operator/sync/approval.ts";
 import type { PlanPreview } from "../../src/operator/sync/plan-view.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
 import { apiPath, pagePath } from "../base/place.ts";
@@ -104,6 +104,6 @@ function DryRun({
     <div class="form-actions">
       <button type="button" disabled=${isSending} onClick=${onAgain}>Check again</button>
       <button data-needs="request_changes" type="button" class="primary" disabled=${isSending || changes === 0 || refused !== null} onClick=${onAsk}>
-        ${changes === 0 ? "Nothing to promote" : `Continue to approve ${sayCount(changes, "change")}…`}</button></div>
+        ${changes === 0 ? "Nothing to promote" : `Continue to approve ${formatCount(changes, "change")}…`}</button></div>
   </div>`;
 }

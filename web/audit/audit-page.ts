@@ -15,7 +15,7 @@ import { PageHead } from "../component/page-head.ts";
 import { SearchBox } from "../component/search-box.ts";
 import { TabLinks } from "../component/tab-links.ts";
 import { type AuditItem, AuditRow } from "./audit-row.ts";
-import { sayAction, sayNamed } from "./words.ts";
+import { formatAction, formatNamed } from "./words.ts";
 
 const REFRESH_MS = 10_000;
 const NAMES = ["target", "actor", "action", "kind"] as const;
@@ -43,8 +43,8 @@ export function AuditPage({ place, query }: PageProps): View {
       <${SearchBox} value=${chosen.target ?? ""} label="Target, for example ${isServer ? "owner:ann@example.com" : "relay:orders"}" onValue=${(target: string) => setQuery({ target: target.trim() })} />
       ${
         !isRuns &&
-        html`<${Choice} name="actor" label="Actor" none="All actors" query=${query} options=${namesOf(list, "actor", chosen.actor, (actor) => sayNamed(actor, list.items?.find((item) => item.actor === actor)?.actorName))} />
-      <${Choice} name="action" label="Action" none="All actions" query=${query} options=${namesOf(list, "action", chosen.action, sayAction)} />`
+        html`<${Choice} name="actor" label="Actor" none="All actors" query=${query} options=${namesOf(list, "actor", chosen.actor, (actor) => formatNamed(actor, list.items?.find((item) => item.actor === actor)?.actorName))} />
+      <${Choice} name="action" label="Action" none="All actions" query=${query} options=${namesOf(list, "action", chosen.action, formatAction)} />`
       }
       ${!isServer && html`<${Choice} name="kind" label="Kind" none="Changes" query=${query} options=${KINDS} />`}
       ${isFiltered && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}

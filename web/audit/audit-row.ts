@@ -9,7 +9,7 @@ import { Icon } from "../component/icon.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Ago } from "../component/time.ts";
 import { type Difference, listDifferences } from "./differences.ts";
-import { hrefOf, sayAction, sayNamed } from "./words.ts";
+import { formatAction, formatNamed, hrefOf } from "./words.ts";
 
 const VALUE_CHARS = 400;
 const NAME_CHARS = 80;
@@ -31,23 +31,23 @@ export function AuditRow({ isOpen, ...props }: Props & { isOpen: boolean }): Vie
   const differences = listDifferences(before, after);
   const turn = (): void => setQuery({ open: isOpen ? "" : id });
   return html`<li class=${isOpen ? "audit-row open" : "audit-row"}><div class="audit-head">
-      <button type="button" class="bare audit-turn" data-row aria-expanded=${isOpen} aria-label="${sayAction(action)}, ${sayNamed(target, targetName)}" onClick=${turn}>
+      <button type="button" class="bare audit-turn" data-row aria-expanded=${isOpen} aria-label="${formatAction(action)}, ${formatNamed(target, targetName)}" onClick=${turn}>
         <${Icon} name=${isOpen ? "down" : "chevron"} size=${14} /></button>
-      <span class="audit-what"><b>${sayAction(action)}</b> <${NamedLink} words=${target} name=${targetName} href=${hrefOf(place, target, [after, before])} />
-        ${!isOpen && differences.length > 0 && html`${" "}<span class="quiet audit-short">${sayShort(differences)}</span>`}</span>
+      <span class="audit-what"><b>${formatAction(action)}</b> <${NamedLink} words=${target} name=${targetName} href=${hrefOf(place, target, [after, before])} />
+        ${!isOpen && differences.length > 0 && html`${" "}<span class="quiet audit-short">${formatShort(differences)}</span>`}</span>
       <span class="audit-who"><${NamedLink} words=${actor} name=${actorName} href=${hrefOf(place, actor)} /></span>
       <${Ago} at=${at} /></div>
     ${isOpen && html`<${Opened} ...${props} differences=${differences} />`}</li>`;
 }
 
 function NamedLink({ words, name, href }: { words: string; name: string | null; href: string | null }): View {
-  const shown = html`<${SafeText} text=${sayNamed(words, name)} limit=${NAME_CHARS} />`;
+  const shown = html`<${SafeText} text=${formatNamed(words, name)} limit=${NAME_CHARS} />`;
   return href === null
     ? html`<span title=${words}>${shown}</span>`
     : html`<a href=${href} title=${words}>${shown}</a>`;
 }
 
-function sayShort(differences: readonly Difference[]): string {
+function formatShort(differences: readonly Difference[]): string {
   const names = differences.slice(0, SHORT_FIELDS).map(({ field }) => field.slice(0, NAME_CHARS));
   const more = differences.length - names.length;
   return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
@@ -71,8 +71,8 @@ function Opened({ place, scope, item, differences }: Props & { differences: read
               <td><${Value} side="left" text=${before} /></td><td><${Value} side="right" text=${after} /></td></tr>`,
           )}</tbody></table></div>`
     }
-    <p class="audit-more"><a href=${of({ target })}>All of ${sayNamed(target, targetName).slice(0, NAME_CHARS)}</a>
-      <a href=${of({ actor })}>All by ${sayNamed(actor, actorName).slice(0, NAME_CHARS)}</a>
+    <p class="audit-more"><a href=${of({ target })}>All of ${formatNamed(target, targetName).slice(0, NAME_CHARS)}</a>
+      <a href=${of({ actor })}>All by ${formatNamed(actor, actorName).slice(0, NAME_CHARS)}</a>
       ${eventId !== null && html`<a href=${pagePath(place, "events", eventId)}>Its event</a>`}
       <span class="quiet">${id}</span></p></div>`;
 }

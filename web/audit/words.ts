@@ -1,7 +1,7 @@
 /** Words of the audit for people: who did what to what, each with the page that shows it. */
 import { isObject, type Json } from "../base/exact-json.ts";
 import { type Place, pagePath } from "../base/place.ts";
-import { sayTricky } from "../base/tricky.ts";
+import { escapeTricky } from "../base/tricky.ts";
 
 interface Named {
   kind: string;
@@ -18,20 +18,20 @@ const ID = /^[a-z]{3}_[0-9a-f]{32}$/;
 const SHOWN_OF_ID = 8;
 
 /** Formats a name of the audit. `known` is the name of an id. An id without a name is shortened to its end. */
-export function sayNamed(words: string, known: string | null = null): string {
+export function formatNamed(words: string, known: string | null = null): string {
   const { kind, name } = readNamed(words);
-  if (known !== null) return sayTricky(kind === "person" ? known : `${kind} ${known}`);
+  if (known !== null) return escapeTricky(kind === "person" ? known : `${kind} ${known}`);
   const short = ID.test(name) ? `…${name.slice(-SHOWN_OF_ID)}` : name;
   return kind === "" || kind === "owner" ? short : `${kind.replaceAll("_", " ")} ${short}`;
 }
 
 /** Formats `relay.secret_rotated` as "relay secret rotated". */
-export function sayAction(action: string): string {
+export function formatAction(action: string): string {
   return action.replaceAll(/[._]/g, " ");
 }
 
-/** Returns the page of a name of the audit, or null if it has none or the row does not identify it. `told` holds the row's values. */
-export function hrefOf(place: Place, words: string, told: readonly Json[] = []): string | null {
+/** Returns the page of a name of the audit, or null if it has none or the row does not identify it. `values` holds the row's values. */
+export function hrefOf(place: Place, words: string, values: readonly Json[] = []): string | null {
   const { kind, name } = readNamed(words);
   if (name === "") return null;
   switch (kind) {
@@ -44,10 +44,10 @@ export function hrefOf(place: Place, words: string, told: readonly Json[] = []):
     case "collection":
       return pagePath(place, "records", name);
     case "record":
-      return linkTo(told, "collection", (collection) => pagePath(place, "records", collection, name));
+      return linkTo(values, "collection", (collection) => pagePath(place, "records", collection, name));
     case "grant":
     case "subscription":
-      return linkTo(told, "person", (person) => pagePath(place, "people", person));
+      return linkTo(values, "person", (person) => pagePath(place, "people", person));
     case "owner":
       return `${pagePath(place, "settings")}?tab=members`;
     case "session":
@@ -69,8 +69,8 @@ export function hrefOf(place: Place, words: string, told: readonly Json[] = []):
   }
 }
 
-function linkTo(told: readonly Json[], field: string, to: (name: string) => string): string | null {
-  for (const value of told) {
+function linkTo(values: readonly Json[], field: string, to: (name: string) => string): string | null {
+  for (const value of values) {
     const name = isObject(value) && Object.hasOwn(value, field) ? value[field] : undefined;
     if (typeof name === "string" && name !== "") return to(name);
   }

@@ -1,18 +1,18 @@
 /** Formats counts: "1 action", "2 actions", "1,204". */
 
-export function sayCount(count: number, one: string, many = `${one}s`): string {
-  return `${sayNumber(count)} ${count === 1 ? one : many}`;
+export function formatCount(count: number, one: string, many = `${one}s`): string {
+  return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }
 
 /**
  * Formats a number as the service's messages do, in any language of the browser: "1,204" and "1.204" on one page would look like two numbers. Only
  * times use the reader's language (time-words.ts).
  */
-export function sayNumber(count: number): string {
+export function formatNumber(count: number): string {
   return count.toLocaleString("en");
 }
 
-export function sayBytes(bytes: number): string {
+export function formatBytes(bytes: number): string {
   if (bytes < 1024 ** 2) return `${Math.max(1, Math.round(bytes / 1024))} KiB`;
   if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
   return `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
@@ -31,9 +31,9 @@ export function totalOf(counts: OutcomeCounts): number {
 }
 
 /** Formats "12 done, 1 dead", or "no events". */
-export function sayOutcomes(counts: OutcomeCounts): string {
-  const told = OUTCOMES.filter((outcome) => counts[outcome] > 0).map(
-    (one) => `${sayNumber(counts[one])} ${OUTCOME_WORDS[one]}`,
+export function formatOutcomes(counts: OutcomeCounts): string {
+  const parts = OUTCOMES.filter((outcome) => counts[outcome] > 0).map(
+    (one) => `${formatNumber(counts[one])} ${OUTCOME_WORDS[one]}`,
   );
-  return told.length === 0 ? "no events" : told.join(", ");
+  return parts.length === 0 ? "no events" : parts.join(", ");
 }

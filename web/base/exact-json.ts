@@ -88,7 +88,7 @@ export function isObject(value: unknown): value is { [name: string]: Json } {
 }
 
 /** Returns a value without parts as text, with exact numbers. */
-export function sayValue(value: Json): string {
+export function formatValue(value: Json): string {
   if (value instanceof ExactNumber) return value.text;
   return typeof value === "string" ? value : String(value);
 }

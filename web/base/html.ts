@@ -4,7 +4,7 @@
  */
 import htm from "htm";
 import { h, type VNode } from "preact";
-import { sayTricky } from "./tricky.ts";
+import { escapeTricky } from "./tricky.ts";
 
 /** Return value of a component. */
 export type View = VNode | VNode[] | string | number | null | undefined | false;
@@ -23,7 +23,7 @@ function make(
   if (typeof type === "string" && props !== null)
     for (const name of LABELS) {
       const words = props[name];
-      if (typeof words === "string") props[name] = sayTricky(words);
+      if (typeof words === "string") props[name] = escapeTricky(words);
     }
   return (h as (...parts: unknown[]) => VNode)(type, props, ...children);
 }

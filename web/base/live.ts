@@ -82,7 +82,7 @@ function open(): void {
     if (changed.length > 0)
       outdate((path, isFollowed) => changed.some((kind) => isSeenAt(kind, path, isFollowed)));
   };
-  opened.onerror = () => lose();
+  opened.onerror = () => handleEnd();
 }
 
 function begin(): void {
@@ -98,7 +98,7 @@ function begin(): void {
 
 function watchSilence(): void {
   clearTimeout(silence);
-  silence = setTimeout(lose, SILENT_MS);
+  silence = setTimeout(handleEnd, SILENT_MS);
 }
 
 function close(): void {
@@ -114,7 +114,7 @@ function close(): void {
  * Handles the end of the stream. A change of the person's role ends it too. One call finds out whether the service is away. Then the stream is opened
  * again, with growing delays.
  */
-function lose(): void {
+function handleEnd(): void {
   close();
   if (isResumed) noteAccessChanged();
   if (place !== null) call("GET", `${place}/problems?limit=1`).catch(() => undefined);

@@ -48,15 +48,15 @@ const OUTDATED_TIMES = 100;
 const OUTDATED_TIMES_EACH = 30;
 const OUTDATED_MOST_MS = 10_000;
 /** Slows down polling of addresses that the stream reports: the factor and the longest interval. */
-const TOLD_TIMES = 6;
-const TOLD_MS = 60_000;
+const SLOWER_TIMES = 6;
+const SLOWEST_MS = 60_000;
 /** Interval in which a resting view is checked again. */
 const REST_MS = 500;
 const entries = new Map<string, Entry>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 /** Reports whether the stream reports changes at the address. */
-let isTold: (path: string) => boolean = () => false;
-let toldSince = 0;
+let isReported: (path: string) => boolean = () => false;
+let reportedSince = 0;
 /** Shortest load of any address, which is about the round trip without work. */
 let quickestMs = Number.POSITIVE_INFINITY;
 
@@ -110,9 +110,9 @@ export function outdate(isMeant: (path: string, isFollowed: boolean) => boolean)
 }
 
 /** Sets the addresses that the stream reports from now on. They are polled seldom. */
-export function relyOn(told: (path: string) => boolean): void {
-  isTold = told;
-  toldSince = performance.now();
+export function relyOn(reports: (path: string) => boolean): void {
+  isReported = reports;
+  reportedSince = performance.now();
   plan();
 }
 
@@ -192,8 +192,8 @@ function dueAt(entry: Entry): number {
     const ms = pace(entry.data) ?? Number.POSITIVE_INFINITY;
     every = Math.min(
       every,
-      isTold(entry.path) && entry.askedAt >= toldSince
-        ? Math.max(ms, Math.min(TOLD_TIMES * ms, TOLD_MS))
+      isReported(entry.path) && entry.askedAt >= reportedSince
+        ? Math.max(ms, Math.min(SLOWER_TIMES * ms, SLOWEST_MS))
         : ms,
     );
   }

@@ -19,18 +19,18 @@ export function useNow(everyMs = 5000): number {
 }
 
 /** Formats "just now", "5 min ago", "in 2 h", or a date after four weeks. */
-export function sayWhen(iso: string, now: number): string {
+export function formatWhen(iso: string, now: number): string {
   const ms = Date.parse(iso) - now;
   const span = Math.abs(ms);
   if (!Number.isFinite(ms)) return iso;
   if (span < 5 * SECOND_MS) return "just now";
-  if (span > 28 * DAY_MS) return sayIn("date", new Date(iso));
-  const words = saySpan(span);
+  if (span > 28 * DAY_MS) return formatIn("date", new Date(iso));
+  const words = formatSpan(span);
   return ms < 0 ? `${words} ago` : `in ${words}`;
 }
 
 /** Formats "800 ms", "12 s", "5 min", "3 h", "2 days". */
-export function saySpan(ms: number): string {
+export function formatSpan(ms: number): string {
   if (ms < SECOND_MS) return `${Math.round(ms)} ms`;
   if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
   if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
@@ -93,7 +93,7 @@ function formatOf(shape: Shape, zone: Zone): Intl.DateTimeFormat {
   return made;
 }
 
-function sayIn(shape: Shape, date: Date, zone = timeZone.get()): string {
+function formatIn(shape: Shape, date: Date, zone = timeZone.get()): string {
   return formatOf(shape, zone).format(date);
 }
 
@@ -109,29 +109,29 @@ export function isAwayFromUtc(): boolean {
 }
 
 /** Formats the full time in both zones: "21 Nov 2026, 08:14:05 CET · 07:14:05 UTC". */
-export function sayExactly(iso: string): string {
+export function formatFullTime(iso: string): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
   const chosen = timeZone.get();
   const other = chosen === "utc" ? "local" : "utc";
-  const said = `${sayIn("exact", date)} ${isAwayFromUtc() ? zoneName(chosen, date) : "UTC"}`;
-  return isAwayFromUtc() ? `${said} · ${sayIn("clock", date, other)} ${zoneName(other, date)}` : said;
+  const said = `${formatIn("exact", date)} ${isAwayFromUtc() ? zoneName(chosen, date) : "UTC"}`;
+  return isAwayFromUtc() ? `${said} · ${formatIn("clock", date, other)} ${zoneName(other, date)}` : said;
 }
 
-export function sayClock(iso: string): string {
-  return `${sayIn("clock", new Date(iso))}${zoneBehind()}`;
+export function formatClock(iso: string): string {
+  return `${formatIn("clock", new Date(iso))}${zoneBehind()}`;
 }
 
 /** Formats a short time: "03:12" for today, "21 Nov, 03:12" for this year. `dated` always adds the day. Adds UTC if the machine's zone differs. */
-export function sayMoment(iso: string, now: number, { dated = false } = {}): string {
+export function formatMoment(iso: string, now: number, { dated = false } = {}): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
   const today = new Date(now);
   const isNear =
     date.getUTCFullYear() === today.getUTCFullYear() || Math.abs(now - date.getTime()) < 28 * DAY_MS;
-  const isToday = !dated && sayIn("day", date) === sayIn("day", today);
+  const isToday = !dated && formatIn("day", date) === formatIn("day", today);
   const shape = isToday ? "short" : isNear ? "short with day" : "short with year";
-  return `${sayIn(shape, date)}${zoneBehind()}`;
+  return `${formatIn(shape, date)}${zoneBehind()}`;
 }
 
 function zoneBehind(): string {
@@ -150,6 +150,8 @@ export function readMoment(said: string): string | null {
 }
 
 /** Replaces the times in a message of the service for use in titles. The component `Sentence` does this itself. */
-export function sayTimesIn(sentence: string, now: number): string {
-  return sentence.replaceAll(new RegExp(SAID_TIME, "g"), (said) => sayMoment(readMoment(said) ?? said, now));
+export function formatTimesIn(sentence: string, now: number): string {
+  return sentence.replaceAll(new RegExp(SAID_TIME, "g"), (said) =>
+    formatMoment(readMoment(said) ?? said, now),
+  );
 }

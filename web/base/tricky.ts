@@ -8,7 +8,7 @@ export const TRICKY =
   /(?![\n\t])(?!(?<=\p{Extended_Pictographic}|\ufe0f)\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]|\u034f|[\u115f\u1160\u2800\u3164\uffa0]|[\u17b4\u17b5]|(?<=[\p{Mn}\p{Me}]{5})[\p{Mn}\p{Me}]+/gu;
 
 /** Replaces deceptive characters with escapes such as `\u202e`. */
-export function sayTricky(text: string): string {
+export function escapeTricky(text: string): string {
   return text.replaceAll(TRICKY, escapeOf);
 }
 

@@ -65,7 +65,7 @@ export function useList<Item extends { id: string }>(
 }
 
 /** Loads the complete list, and its older pages again whenever the newest page changes. Lists that are sorted or searched in the browser use it. */
-export function useWholeList<Item extends { id: string }>(path: string, everyMs: number): List<Item> {
+export function useCompleteList<Item extends { id: string }>(path: string, everyMs: number): List<Item> {
   const list = useList<Item>(path, everyMs);
   const { data } = useLoad<Page<Item>>(path, everyMs, isReading);
   const [, setRead] = useState(0);

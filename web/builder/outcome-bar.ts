@@ -8,14 +8,14 @@ import { listDifferences } from "../audit/differences.ts";
 import { isObject, type Json, parseExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import type { Place } from "../base/place.ts";
-import { sayTimesIn, useNow } from "../base/time-words.ts";
+import { formatTimesIn, useNow } from "../base/time-words.ts";
 import { Icon, type IconName } from "../component/icon.ts";
 import { Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { ChangedCaseList } from "../relay/changed-cases.ts";
 import { ExplainedSteps } from "../relay/explained-steps.ts";
-import { sayActionStep, sayActionType } from "../relay/relay-words.ts";
+import { formatActionStep, formatActionType } from "../relay/relay-words.ts";
 import type { Outcome } from "./use-outcome.ts";
 
 type Step = Simulation["steps"][number];
@@ -109,10 +109,10 @@ function factOf(step: Step, now: number): Fact | null {
       if (!isObject(detail)) return null;
       const type = String(detail.type);
       const isSkipped = isObject(detail.result) && detail.result.outcome === "skipped";
-      const why = sayTimesIn(sayActionStep(type, step.message), now);
+      const why = formatTimesIn(formatActionStep(type, step.message), now);
       const more = step.outcome === "stops" || isSkipped ? `: ${lowerFirst(why)}` : "";
       const [change] = changesOf(detail, now);
-      const words = `${sayActionType(type)}${more === "" && change !== undefined ? `: ${change}` : more}`;
+      const words = `${formatActionType(type)}${more === "" && change !== undefined ? `: ${change}` : more}`;
       return isSkipped ? { icon: "skip", mood: "wait", words } : say(words);
     }
     default:
@@ -132,12 +132,12 @@ function changesOf(detail: { [name: string]: Json }, now: number): string[] {
   // A new record has no earlier value, and its fields are in the steps.
   if (before === null) return [];
   return listDifferences(before, result.after ?? null).flatMap(({ field, before: was, after: is }) =>
-    was === undefined ? [] : [`${field} ${sayValue(was, now)} → ${sayValue(is ?? "nothing", now)}`],
+    was === undefined ? [] : [`${field} ${formatValue(was, now)} → ${formatValue(is ?? "nothing", now)}`],
   );
 }
 
 /** Says a list as its number of items, because its items are ids. */
-function sayValue(text: string, now: number): string {
+function formatValue(text: string, now: number): string {
   if (text.startsWith("[")) {
     try {
       const list = parseExact(text);
@@ -146,7 +146,7 @@ function sayValue(text: string, now: number): string {
       // A text that only begins like a list.
     }
   }
-  return cut(text === "true" ? "yes" : text === "false" ? "no" : sayTimesIn(text, now));
+  return cut(text === "true" ? "yes" : text === "false" ? "no" : formatTimesIn(text, now));
 }
 
 function cut(text: string): string {
@@ -162,7 +162,7 @@ function ActionChanges({ explanation: { steps }, now }: { explanation: Simulatio
     if (!isObject(detail)) return null;
     const type = String(detail.type);
     const changes = changesOf(detail, now).slice(0, MAX_CHANGES);
-    return html`<li key=${at}><b>${at + 1}. ${sayActionType(type)}</b>
-      ${changes.length > 0 ? html`<span><${SafeText} text=${changes.join(", ")} limit=${300} /></span>` : html`<span class="quiet"><${Sentence} text=${sayActionStep(type, step.message)} /></span>`}</li>`;
+    return html`<li key=${at}><b>${at + 1}. ${formatActionType(type)}</b>
+      ${changes.length > 0 ? html`<span><${SafeText} text=${changes.join(", ")} limit=${300} /></span>` : html`<span class="quiet"><${Sentence} text=${formatActionStep(type, step.message)} /></span>`}</li>`;
   })}</ol>`;
 }

@@ -5,7 +5,7 @@ import { html, type View } from "../base/html.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Icon } from "../component/icon.ts";
 import { escapeTricky, SafeText } from "../component/safe-text.ts";
-import { tellDone, tellFailed } from "../component/toast.ts";
+import { notifyDone, notifyFailed } from "../component/toast.ts";
 import type { InsertTarget } from "./insert-target.ts";
 import { isMapName, type PayloadUses } from "./payload-use.ts";
 
@@ -88,8 +88,8 @@ export function PayloadMenu({
 }
 
 async function copy(path: string): Promise<void> {
-  if (await copyText(path)) tellDone("Copied the path.");
-  else tellFailed("The browser did not allow the copy. Select the path and press Ctrl+C.");
+  if (await copyText(path)) notifyDone("Copied the path.");
+  else notifyFailed("The browser did not allow the copy. Select the path and press Ctrl+C.");
 }
 
 function NameDialog({

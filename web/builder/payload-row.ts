@@ -1,5 +1,5 @@
 /** Visible rows of a JSON value that is shown as a tree. Folded parts have no rows, so a large body costs little. */
-import { ExactNumber, isObject, type Json, sayValue } from "../base/exact-json.ts";
+import { ExactNumber, formatValue, isObject, type Json } from "../base/exact-json.ts";
 import type { Step } from "../editor/json-tree.ts";
 
 const OPEN_DEPTH = 5;
@@ -106,7 +106,7 @@ export function findRows(value: Json, words: string): { rows: PayloadRow[]; isMo
     }
     const name = spot.steps.at(-1);
     const isNamed = typeof name === "string" && name.toLowerCase().includes(wanted);
-    if (isNamed || (!isBranch(spot.value) && sayValue(spot.value).toLowerCase().includes(wanted)))
+    if (isNamed || (!isBranch(spot.value) && formatValue(spot.value).toLowerCase().includes(wanted)))
       found.push(spot);
     if (!isBranch(spot.value) || spot.steps.length >= MAX_FOUND_DEPTH) continue;
     for (const [step, part] of listParts(spot.value).reverse())

@@ -3,8 +3,8 @@
  * that the map gives to a value are next to it.
  */
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { sayCount, sayNumber } from "../base/count-words.ts";
-import { ExactNumber, type Json, sayValue } from "../base/exact-json.ts";
+import { formatCount, formatNumber } from "../base/count-words.ts";
+import { ExactNumber, formatValue, type Json } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { Icon } from "../component/icon.ts";
 import { escapeTricky } from "../component/safe-text.ts";
@@ -108,7 +108,7 @@ export function PayloadTree({
       html`<label class="search"><${Icon} name="search" size=${14} /><input type="search" aria-label="Find in the payload" placeholder="Find a name or a value" value=${words} autocomplete="off" spellcheck=${false}
         onInput=${(event: InputEvent) => setWords((event.target as HTMLInputElement).value)} /></label>`
     }
-    ${found !== null && html`<p class="quiet" role="status">${found.rows.length === 0 ? "Nothing found." : `${sayNumber(found.rows.length)}${found.isMore ? " and more" : ""} found.`}</p>`}
+    ${found !== null && html`<p class="quiet" role="status">${found.rows.length === 0 ? "Nothing found." : `${formatNumber(found.rows.length)}${found.isMore ? " and more" : ""} found.`}</p>`}
     ${
       rows.length > 0 &&
       html`<div ref=${tree} class="payload-tree" role="tree" aria-label=${label} onKeyDown=${press}>
@@ -154,7 +154,7 @@ function Row({
   const { steps, value, level, position, siblings, isOpen, isMore } = row;
   // The content of the row is its accessible name.
   const name = isFound ? steps.join(".") : String(steps.at(-1) ?? "body");
-  const said = isMore ? `Show more of ${sayNumber(sizeOf(value))}` : sayRow(value);
+  const said = isMore ? `Show more of ${formatNumber(sizeOf(value))}` : formatRow(value);
   const indent = `payload-level-${Math.min(level, MAX_INDENT)}`;
   return html`<div role="treeitem" class="payload-row ${indent}" aria-level=${level} aria-posinset=${position} aria-setsize=${siblings}
     aria-expanded=${isOpen === null ? undefined : String(isOpen)} aria-haspopup=${isOpen === null && !isMore ? "menu" : undefined}
@@ -173,13 +173,13 @@ function sizeOf(value: Json): number {
   return isBranch(value) ? listParts(value).length : 0;
 }
 
-function sayRow(value: Json): string {
+function formatRow(value: Json): string {
   if (isBranch(value)) {
     const isList = Array.isArray(value);
-    const count = sayCount(listParts(value).length, isList ? "item" : "field");
+    const count = formatCount(listParts(value).length, isList ? "item" : "field");
     return isList ? `[${count}]` : `{${count}}`;
   }
-  const said = cut(sayValue(value));
+  const said = cut(formatValue(value));
   return typeof value === "string" ? `"${said}"` : said;
 }
 

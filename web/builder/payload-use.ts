@@ -1,5 +1,5 @@
 /** Uses of a value of the request in view: its names in the map, its condition, and its text in a template. Each use is one edit of the definition's text. */
-import { ExactNumber, type Json, sayValue } from "../base/exact-json.ts";
+import { ExactNumber, formatValue, type Json } from "../base/exact-json.ts";
 import { childOf, type JsonNode, nodeAt, readTree, type Step } from "../editor/json-tree.ts";
 import { removeAt, setValue } from "../editor/text-edit.ts";
 import { isBranch } from "./payload-row.ts";
@@ -110,7 +110,7 @@ function requestUses(
       edit: (text) => (isCustomer ? removeAt(text, ["trigger", "customer"]) : nameCustomer(text, own, path)),
     },
   ];
-  const said = value === null ? null : sayValue(value);
+  const said = value === null ? null : formatValue(value);
   if (said !== null) uses.push(conditionOf(root, own, suggestion, path, said));
   return {
     template,
@@ -211,7 +211,7 @@ function recordUses(
   const isPlain = ["string", "number", "boolean"].includes(typeof value) || value instanceof ExactNumber;
   if (!isPlain) return { template, obstacle: null };
   const written = nodeAt(root, ["trigger", "where", field]);
-  const said = sayValue(value);
+  const said = formatValue(value);
   const isOn =
     written !== null && written.value === said && (written.kind === "text") === (typeof value === "string");
   const shown = said.length > 40 ? `${said.slice(0, 40)}…` : said;

@@ -6,11 +6,11 @@ import { call, sentenceOf, writeQuery } from "../base/api.ts";
 import { isObject, writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
-import { sayWhen, useNow } from "../base/time-words.ts";
-import { sayTricky } from "../base/tricky.ts";
+import { formatWhen, useNow } from "../base/time-words.ts";
+import { escapeTricky } from "../base/tricky.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
-import { tellFailed } from "../component/toast.ts";
+import { notifyFailed } from "../component/toast.ts";
 import { keepSeen, recallSeen, type SeenRequest, seenOfPaste } from "./seen-request.ts";
 
 const SHOWN_EVENTS = 5;
@@ -100,10 +100,10 @@ export function RequestChoice({
       const picked = await loadEvent(place, id);
       if (turn.current !== own) return;
       if (picked === null)
-        tellFailed("Relay did not store the whole body of this event. Choose another one.");
+        notifyFailed("Relay did not store the whole body of this event. Choose another one.");
       else choose(next, picked);
     } catch (thrown) {
-      tellFailed(sentenceOf(thrown));
+      notifyFailed(sentenceOf(thrown));
     }
   };
   const listed = events.filter(({ truncated }) => !truncated);
@@ -114,7 +114,7 @@ export function RequestChoice({
   return html`<label class="request-choice"><span>Request</span>
     <select value=${chosen} onChange=${(event: Event_) => void pick((event.target as HTMLSelectElement).value)}>
       ${request !== null && !isListed && option(chosen, capitalize(request.from))}
-      ${listed.map(({ id, eventType, createdAt }) => option(`event ${id}`, `Event: ${sayTricky((eventType ?? id).slice(0, TYPE_CHARS))}, ${sayWhen(createdAt, now)}`))}
+      ${listed.map(({ id, eventType, createdAt }) => option(`event ${id}`, `Event: ${escapeTricky((eventType ?? id).slice(0, TYPE_CHARS))}, ${formatWhen(createdAt, now)}`))}
       ${cases.map(({ name }) => option(`case ${name}`, `Case: ${name}`))}
       ${option(EXAMPLE, "An example from Relay")}
       ${option("paste", "Paste a request…")}

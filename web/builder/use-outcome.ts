@@ -5,7 +5,7 @@ import type { Simulation } from "../../src/insight/simulate/step.ts";
 import { ApiError, call, RawJson, sentenceOf } from "../base/api.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { findChangedCases } from "../relay/changed-cases.ts";
-import { sayProblem } from "./form/form-problem.ts";
+import { formatProblem } from "./form/form-problem.ts";
 
 const PAUSE_MS = 300;
 
@@ -65,7 +65,7 @@ export function useOutcome({
         const [first] = thrown instanceof ApiError ? thrown.problems : [];
         setFound((before) => ({
           ...before,
-          problem: first === undefined ? sentenceOf(thrown) : sayProblem(first, true),
+          problem: first === undefined ? sentenceOf(thrown) : formatProblem(first, true),
           of: question,
         }));
       }

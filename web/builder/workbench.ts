@@ -12,7 +12,7 @@ import { readTree } from "../editor/json-tree.ts";
 import { useDefinitionCheck } from "../editor/use-definition-check.ts";
 import css from "./builder.css" with { type: "text" };
 import { DefinitionForm } from "./form/definition-form.ts";
-import { sayProblem } from "./form/form-problem.ts";
+import { formatProblem } from "./form/form-problem.ts";
 import type { InsertTarget } from "./insert-target.ts";
 import { OutcomeBar } from "./outcome-bar.ts";
 import { triggerOf } from "./payload-use.ts";
@@ -95,7 +95,7 @@ export function Workbench({
     text,
     input: { ...inputOf(kind, seen.request, changed, secret), ...(sells && { sell: true }) },
     relay: isChanged ? relay : null,
-    problem: check.isJson ? null : stop === undefined ? null : sayProblem(stop, true),
+    problem: check.isJson ? null : stop === undefined ? null : formatProblem(stop, true),
   });
   // A narrow window shows one view at a time, so the form never has to leave. Its first view is the chosen one.
   const editors = hasTwo ? view : "both";

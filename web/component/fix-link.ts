@@ -24,7 +24,7 @@ const REF: Way = ["definition", "", "Edit the ref…"];
 const SIGNING: Way = ["secrets", "", "Open the signing secret"];
 
 /** A test checks that every code exists in the service. */
-export const MEND_WAYS: Readonly<Record<string, Way>> = {
+export const FIX_WAYS: Readonly<Record<string, Way>> = {
   sender_domain_required: ["mail", "domain", "Set a sender domain"],
   sends_off: ["mail", "server", "Turn on mail from relays…"],
   mail_not_sent: ["mail", "server", "Open the mail server"],
@@ -55,7 +55,7 @@ export const MEND_WAYS: Readonly<Record<string, Way>> = {
 const BY_STATUS: Readonly<Record<number, Way>> = { 401: SIGNING, 403: SIGNING, 404: URL, 405: URL, 410: URL };
 
 function wayOf({ code, status }: Failed): Way | undefined {
-  return code === "http_error" ? BY_STATUS[status ?? 0] : MEND_WAYS[code];
+  return code === "http_error" ? BY_STATUS[status ?? 0] : FIX_WAYS[code];
 }
 
 /** Link that opens the dialog for the receiver secret of a relay. */
@@ -64,7 +64,7 @@ export function PasteSecretLink({ place, relay }: { place: Place; relay: string 
   return html`<a class="button" href=${to}>Paste its secret…</a>`;
 }
 
-export function MendWay({
+export function FixWay({
   place,
   relay,
   ...failed

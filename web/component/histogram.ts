@@ -3,9 +3,9 @@
  * Enter chooses, Escape cancels. A text below and for screen readers describes each bar.
  */
 import { useRef, useState } from "preact/hooks";
-import { OUTCOMES, type OutcomeCounts, sayNumber, sayOutcomes, totalOf } from "../base/count-words.ts";
+import { formatNumber, formatOutcomes, OUTCOMES, type OutcomeCounts, totalOf } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
-import { sayMoment, useNow } from "../base/time-words.ts";
+import { formatMoment, useNow } from "../base/time-words.ts";
 import { StateShape } from "./state-mark.ts";
 
 interface BarCounts extends OutcomeCounts {
@@ -55,11 +55,11 @@ export function Histogram({ label, bars, everyMs, approximate = false, onChoose 
   const range = at === null ? null : rangeOf(anchor ?? at, at, last);
   const most = Math.max(1, ...bars.map(heightOf));
   const about = approximate ? "about " : "";
-  const moment = (index: number): string => sayMoment(timeOf(bars, everyMs, index), now, { dated: true });
-  const told = range ?? { from: 0, to: last };
-  const sum = addUp(bars.slice(told.from, told.to + 1));
-  const time = `${moment(told.from)} to ${moment(told.to + 1)}: ${about}`;
-  const words = time + sayCounts(sum);
+  const moment = (index: number): string => formatMoment(timeOf(bars, everyMs, index), now, { dated: true });
+  const shown = range ?? { from: 0, to: last };
+  const sum = addUp(bars.slice(shown.from, shown.to + 1));
+  const time = `${moment(shown.from)} to ${moment(shown.to + 1)}: ${about}`;
+  const words = time + formatCounts(sum);
   const choose = (): void => {
     if (range === null) return;
     letGo();
@@ -108,8 +108,8 @@ export function Histogram({ label, bars, everyMs, approximate = false, onChoose 
         <rect class="histogram-ground" y=${HEIGHT - 1} width=${bars.length * WIDTH} height="1" />
         ${bars.map((bar, index) => html`<${Stack} key=${bar.at} bar=${bar} at=${index} most=${most} />`)}</svg>
     </div>
-    <div class="histogram-ends" aria-hidden="true"><span>${moment(0)}</span><span>${bars.some((bar) => heightOf(bar) > 0) && `at most ${about}${sayNumber(most)} a bar`}</span><span>${moment(bars.length)}</span></div>
-    <figcaption>${time}${heightOf(sum) === 0 ? sayCounts(sum) : html`<${Legend} counts=${sum} />`}</figcaption>
+    <div class="histogram-ends" aria-hidden="true"><span>${moment(0)}</span><span>${bars.some((bar) => heightOf(bar) > 0) && `at most ${about}${formatNumber(most)} a bar`}</span><span>${moment(bars.length)}</span></div>
+    <figcaption>${time}${heightOf(sum) === 0 ? formatCounts(sum) : html`<${Legend} counts=${sum} />`}</figcaption>
   </figure>`;
 }
 
@@ -118,17 +118,17 @@ function heightOf(counts: BarCounts): number {
 }
 
 /** Formats "12 done, 1 dead, 3 rejected", or "no events". */
-function sayCounts(counts: BarCounts): string {
-  if (counts.rejected === 0) return sayOutcomes(counts);
-  const rejected = `${sayNumber(counts.rejected)} rejected`;
-  return totalOf(counts) === 0 ? rejected : `${sayOutcomes(counts)}, ${rejected}`;
+function formatCounts(counts: BarCounts): string {
+  if (counts.rejected === 0) return formatOutcomes(counts);
+  const rejected = `${formatNumber(counts.rejected)} rejected`;
+  return totalOf(counts) === 0 ? rejected : `${formatOutcomes(counts)}, ${rejected}`;
 }
 
-/** Shows the words of `sayCounts`, each with its shape. */
+/** Shows the words of `formatCounts`, each with its shape. */
 function Legend({ counts }: { counts: BarCounts }): View {
   return html`${PARTS.filter(({ name }) => counts[name] > 0).map(
     ({ name, state }, at) =>
-      html`${at > 0 && ", "}<span key=${name} class="histogram-outcome"><${StateShape} state=${state} />${sayCounts({ ...NONE, rejected: 0, [name]: counts[name] })}</span>`,
+      html`${at > 0 && ", "}<span key=${name} class="histogram-outcome"><${StateShape} state=${state} />${formatCounts({ ...NONE, rejected: 0, [name]: counts[name] })}</span>`,
   )}`;
 }
 

@@ -4,7 +4,7 @@
  * focused one.
  */
 import { useState } from "preact/hooks";
-import { sayCount, sayNumber } from "../base/count-words.ts";
+import { formatCount, formatNumber } from "../base/count-words.ts";
 import { ExactNumber, type Json } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { SafeText } from "./safe-text.ts";
@@ -96,7 +96,7 @@ function Branch({
   if (entries.length === 0) {
     return html`<div class="json-line"><${Name} name=${name} /><span class="json-mark">${first}${last}</span><${Copy} path=${path} isStop /></div>`;
   }
-  const count = sayCount(entries.length, isList ? "item" : "field");
+  const count = formatCount(entries.length, isList ? "item" : "field");
   return html`<div class="json-branch">
     <button type="button" class="json-fold" data-path=${path} aria-expanded=${isOpen} aria-label="${name ?? "value"}: ${count}" onClick=${() => setOpen(!isOpen)}>
       <span class="json-turn" aria-hidden="true">${isOpen ? "▾" : "▸"}</span><${Name} name=${name} /><span class="json-mark"
@@ -110,7 +110,7 @@ function Branch({
           ${
             entries.length > shown &&
             html`<button type="button" class="link" onClick=${() => setShown(shown * 4)}>
-              Show more of ${sayNumber(entries.length)}
+              Show more of ${formatNumber(entries.length)}
             </button>`
           }
         </div>

@@ -5,7 +5,7 @@ import { html, type View } from "../base/html.ts";
 import { liveness } from "../base/live.ts";
 import { useRests } from "../base/reading.ts";
 import { serviceNow } from "../base/service-clock.ts";
-import { sayExactly, sayMoment } from "../base/time-words.ts";
+import { formatFullTime, formatMoment } from "../base/time-words.ts";
 import { StateShape } from "./state-mark.ts";
 
 const REST_WORDS = {
@@ -26,16 +26,16 @@ export function ServiceMark(): View {
   const now = useCell(liveness);
   const unserved = useCell(unservedSince);
   const before = (since: string, title: string): View =>
-    html`<span class="live away" title=${title}><${StateShape} state="failed" />From before ${sayMoment(since, serviceNow())}</span>`;
+    html`<span class="live away" title=${title}><${StateShape} state="failed" />From before ${formatMoment(since, serviceNow())}</span>`;
   if (now.kind === "away")
     return before(
       now.since,
-      `The service has not answered since ${sayExactly(now.since)}; the dashboard retries every few seconds.`,
+      `The service has not answered since ${formatFullTime(now.since)}; the dashboard retries every few seconds.`,
     );
   if (unserved !== null)
     return before(
       unserved,
-      `The service answers, but its database has not worked since ${sayExactly(unserved)}; the dashboard retries automatically.`,
+      `The service answers, but its database has not worked since ${formatFullTime(unserved)}; the dashboard retries automatically.`,
     );
   return now.kind === "live"
     ? html`<span class="live on" title="Changes appear here at once."><${StateShape} state="done" />Live</span>`

@@ -3,7 +3,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { html, type View } from "../base/html.ts";
 import { pageTitle } from "../base/page-title.ts";
 import { asLeft, mayTakeFocus } from "../base/route.ts";
-import { sayTricky } from "../base/tricky.ts";
+import { escapeTricky } from "../base/tricky.ts";
 import { breakable } from "./safe-text.ts";
 
 export function PageHead({
@@ -22,7 +22,7 @@ export function PageHead({
   /** Content next to the title. */
   aside?: View;
 }): View {
-  const title = sayTricky(given);
+  const title = escapeTricky(given);
   const heading = useRef<HTMLHeadingElement>(null);
   // Runs before the page is painted. The title takes no focus if it arrives late and the user has moved the focus.
   useLayoutEffect(() => {

@@ -1,7 +1,7 @@
 /** List of a definition's problems. Each one links to its line in the text. */
 
 import type { Problem } from "../../src/base/refusal.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { Icon } from "./icon.ts";
 import { Sentence } from "./sentence.ts";
@@ -20,7 +20,7 @@ export function ProblemList({
 }): View {
   if (problems.length === 0) return null;
   return html`<div class="problems" role="group" aria-label="Problems">
-    <h3><${Icon} name="attention" />${sayCount(problems.length, "problem")} to fix</h3>
+    <h3><${Icon} name="attention" />${formatCount(problems.length, "problem")} to fix</h3>
     <ul>
       ${problems.map(
         (problem, at) => html`<li key=${at}>

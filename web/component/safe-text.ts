@@ -3,7 +3,7 @@
  * escapes. A long text is cut until the user expands it.
  */
 import { useState } from "preact/hooks";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { findDeceptive, listBeyondAscii } from "../base/look-alike.ts";
 import { escapeOf, hexOf, TRICKY } from "../base/tricky.ts";
@@ -75,6 +75,6 @@ export function SafeText({
   const body = (breaks ? breakable : escapeTricky)(quoted ? JSON.stringify(shown).slice(1, -1) : shown);
   return html`<bdi class="safe">${quoted && '"'}${body}${isCut && "…"}${quoted && '"'}</bdi>${
     isCut &&
-    html` <button type="button" class="link" onClick=${() => setAll(true)}>Show all ${sayNumber(text.length)} characters</button>`
+    html` <button type="button" class="link" onClick=${() => setAll(true)}>Show all ${formatNumber(text.length)} characters</button>`
   }`;
 }

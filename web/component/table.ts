@@ -4,7 +4,7 @@
  * If it disappears, the row at its position takes the focus.
  */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import type { Selection } from "./selection.ts";
 
@@ -97,7 +97,7 @@ function Row<Item extends { id: string }>({
 function ChooseAll({ items, selection }: { items: readonly { id: string }[]; selection: Selection }): View {
   const isAll = items.length > 0 && selection.chosen.size === items.length;
   const isSome = selection.chosen.size > 0 && !isAll;
-  const words = isAll ? "Select none" : `Select all ${sayNumber(items.length)} shown`;
+  const words = isAll ? "Select none" : `Select all ${formatNumber(items.length)} shown`;
   return html`<label><input type="checkbox" aria-label=${words} title=${words} checked=${isAll} indeterminate=${isSome}
     onChange=${() => selection.set(isAll ? [] : items.map(({ id }) => id))} /></label>`;
 }

@@ -24,15 +24,15 @@ const toasts = makeCell<readonly Toast[]>([]);
 let last = 0;
 
 /** Reports a success. `undo` reverts the action and adds a button for it. */
-export function tellDone(text: string, undo?: () => Promise<unknown>, link?: ToastLink): void {
-  tell("done", text, undo, link);
+export function notifyDone(text: string, undo?: () => Promise<unknown>, link?: ToastLink): void {
+  notify("done", text, undo, link);
 }
 
-export function tellFailed(text: string): void {
-  tell("failed", text);
+export function notifyFailed(text: string): void {
+  notify("failed", text);
 }
 
-function tell(kind: Toast["kind"], text: string, undo?: Toast["undo"], link?: ToastLink): void {
+function notify(kind: Toast["kind"], text: string, undo?: Toast["undo"], link?: ToastLink): void {
   last += 1;
   const id = last;
   toasts.set([...toasts.get().slice(-2), { id, kind, text, undo, link }]);
@@ -44,7 +44,7 @@ async function takeBack(id: number, undo: () => Promise<unknown>): Promise<void>
   try {
     await undo();
   } catch (thrown) {
-    tellFailed(sentenceOf(thrown));
+    notifyFailed(sentenceOf(thrown));
   }
 }
 

@@ -6,7 +6,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Problem } from "../../src/base/refusal.ts";
 import { ApiError, call, type Method, sentenceOf } from "../base/api.ts";
 import { invalidate } from "../base/loaded.ts";
-import { tellDone, tellFailed } from "./toast.ts";
+import { notifyDone, notifyFailed } from "./toast.ts";
 
 interface Wanted<Answer> {
   method: Method;
@@ -69,12 +69,12 @@ export function useSend(): Sending {
       const answer = await call<Answer>(method, path, body ?? (method === "DELETE" ? undefined : {}));
       for (const prefix of changes) invalidate(prefix);
       const words = typeof done === "function" ? done(answer) : done;
-      if (words !== undefined && words !== null) tellDone(words, undo);
+      if (words !== undefined && words !== null) notifyDone(words, undo);
       return { answer };
     } catch (thrown) {
       const isRefusal = thrown instanceof ApiError;
       const sentence = sentenceOf(thrown);
-      if (tellsRefusal) tellFailed(sentence);
+      if (tellsRefusal) notifyFailed(sentence);
       setRefused({
         error: sentence,
         code: isRefusal ? thrown.code : null,

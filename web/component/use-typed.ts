@@ -8,26 +8,26 @@ interface Typing {
   replace: (text: string) => void;
 }
 
-/** `value` is the current search and `tell` changes it. A text that matches `waits` is not reported after a pause. */
+/** `value` is the current search and `onChange` changes it. A text that matches `waits` is not reported after a pause. */
 export function useTyped(
   value: string,
-  tell: (typed: string) => void,
+  onChange: (typed: string) => void,
   { restMs, waits }: { restMs: number; waits?: RegExp },
 ): Typing {
   const [typed, setTyped] = useState(value);
-  const told = useRef(value);
+  const reported = useRef(value);
   const replace = (text: string): void => {
-    told.current = text;
+    reported.current = text;
     setTyped(text);
   };
   useEffect(() => {
-    if (value !== told.current) replace(value);
+    if (value !== reported.current) replace(value);
   }, [value]);
   useEffect(() => {
-    if (typed === told.current || waits?.test(typed) === true) return;
+    if (typed === reported.current || waits?.test(typed) === true) return;
     const timer = setTimeout(() => {
-      told.current = typed;
-      tell(typed);
+      reported.current = typed;
+      onChange(typed);
     }, restMs);
     return () => clearTimeout(timer);
   }, [typed]);

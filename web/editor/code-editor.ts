@@ -27,7 +27,7 @@ import {
 } from "@codemirror/view";
 import { completes } from "./completion.ts";
 import { type JsonSpot, readTree, spotAt } from "./json-tree.ts";
-import { type PlaceWords, sayPlace } from "./place-words.ts";
+import { describePlace, type PlaceWords } from "./place-words.ts";
 import type { Known } from "./schema.ts";
 import { theme } from "./theme.ts";
 
@@ -89,12 +89,12 @@ export function mountEditor({
       read = { text: now, known: { ...rest, root: readTree(now) } };
     return read.known;
   };
-  const sayAt = (state: EditorState, at: number) => {
+  const describeAt = (state: EditorState, at: number) => {
     const now = state.doc.toString();
     const known = knowText(now);
     const spot = known === null ? null : spotAt(known.root, at);
     if (known === null || spot === null) return null;
-    const words = sayPlace(known, spot, nameOf(now, spot));
+    const words = describePlace(known, spot, nameOf(now, spot));
     return words === null ? null : { words, spot };
   };
   const save = (): boolean => {
@@ -120,7 +120,7 @@ export function mountEditor({
       search({ top: true }),
       completes(knowText),
       hoverTooltip((view, at): Tooltip | null => {
-        const said = sayAt(view.state, at);
+        const said = describeAt(view.state, at);
         if (said === null) return null;
         const { words, spot } = said;
         return { pos: spot.from, end: spot.to, above: true, create: () => ({ dom: drawWords(words) }) };
@@ -156,7 +156,7 @@ export function mountEditor({
         const fromPage = update.transactions.some((one) => one.annotation(FROM_PAGE));
         if (update.docChanged && !fromPage) onText(update.state.doc.toString());
         if (update.docChanged || update.selectionSet)
-          onPlace(sayAt(update.state, update.state.selection.main.head)?.words ?? null);
+          onPlace(describeAt(update.state, update.state.selection.main.head)?.words ?? null);
       }),
     ],
   });

@@ -4,7 +4,7 @@
  */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Warning } from "../../src/base/refusal.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { DocsLink, docsOfField } from "../component/docs-link.ts";
 import { type PlacedProblem, ProblemList } from "../component/problem-list.ts";
@@ -43,7 +43,7 @@ export function DefinitionEditor({
   const now = useRef({ text, onText, onSave, known, placed });
   now.current = { text, onText, onSave, known, placed };
   const editor = useRef<CodeEditor | null>(null);
-  const told = useRef<string[]>([]);
+  const reported = useRef<string[]>([]);
   const [state, setState] = useState<"loading" | "ready" | "failed">("loading");
 
   useEffect(() => {
@@ -62,7 +62,7 @@ export function DefinitionEditor({
         label,
         hint: KEYS,
         onText: (next) => {
-          told.current.push(next);
+          reported.current.push(next);
           now.current.onText(next);
         },
         onSave: () => now.current.onSave(),
@@ -85,8 +85,8 @@ export function DefinitionEditor({
   useEffect(() => {
     // A text that the editor reported comes back after the next render, when the editor may hold a newer one. Only
     // texts of the page itself are written into the editor.
-    const at = told.current.indexOf(text);
-    told.current.splice(0, at < 0 ? told.current.length : at + 1);
+    const at = reported.current.indexOf(text);
+    reported.current.splice(0, at < 0 ? reported.current.length : at + 1);
     if (at < 0) editor.current?.setText(text);
   }, [text]);
   useEffect(() => editor.current?.setMarks(placed), [placed]);
@@ -124,7 +124,7 @@ export function DefinitionEditor({
             : html`<code>${words.field}</code> ${words.rule}${words.example !== null && html` <span class="quiet">For example <code>${words.example}</code></span>`}
               <${DocsLink} to=${docsOfField(words.field, (index) => readActionType(text, index))}>More<//>`
         }</p>
-        <p class="editor-state" role="status">${sayState(errors.length, checked.state)}</p>
+        <p class="editor-state" role="status">${formatState(errors.length, checked.state)}</p>
       </div>
     </div>
     <${ProblemList} problems=${errors} onGo=${go} />
@@ -144,8 +144,8 @@ function readActionType(text: string, index: number): string | null {
 
 const STATE_WORDS = { checking: "Checking…", checked: "Valid", unknown: "Not checked" } as const;
 
-function sayState(errors: number, state: keyof typeof STATE_WORDS): string {
-  return errors > 0 ? sayCount(errors, "problem") : STATE_WORDS[state];
+function formatState(errors: number, state: keyof typeof STATE_WORDS): string {
+  return errors > 0 ? formatCount(errors, "problem") : STATE_WORDS[state];
 }
 
 /** Stops keys from reaching the page's shortcuts, which are letters. */

@@ -88,7 +88,7 @@ class Reader {
   #takeMark(token: Token): JsonProblem | null {
     const { text, from } = token;
     if (text === "{" || text === "[") {
-      const problem = this.#refuseValue(token);
+      const problem = this.#rejectValue(token);
       if (problem !== null) return problem;
       this.#open.push({ mark: text, at: from });
       this.#awaits = text === "{" ? "first name" : "first value";
@@ -139,14 +139,14 @@ class Reader {
     const isName = this.#awaits === "name" || this.#awaits === "first name";
     if (isName && kind === "word")
       return say(`A field’s name needs double quotes: write "${show(text.replaceAll("'", ""))}".`, token);
-    const problem = (isName ? null : this.#refuseValue(token)) ?? checkScalar(token);
+    const problem = (isName ? null : this.#rejectValue(token)) ?? checkScalar(token);
     if (problem !== null) return problem;
     this.#awaits = isName ? "colon" : this.#open.length === 0 ? "nothing" : "comma";
     return null;
   }
 
   /** Returns why no value may appear here. */
-  #refuseValue(token: Token): JsonProblem | null {
+  #rejectValue(token: Token): JsonProblem | null {
     const before = this.#last ?? token;
     switch (this.#awaits) {
       case "comma":

@@ -12,7 +12,7 @@ export interface PlaceWords {
 
 const MAX_EXAMPLE_CHARS = 120;
 
-export function sayPlace(known: Known, spot: JsonSpot, name: string | null): PlaceWords | null {
+export function describePlace(known: Known, spot: JsonSpot, name: string | null): PlaceWords | null {
   const steps = name === null ? spot.steps : [...spot.steps, name];
   const allowed = allowedAt(known, steps);
   if (allowed === null || steps.length === 0) return null;

@@ -6,11 +6,11 @@ import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { BulkReplayView } from "../../src/engine/event/bulk-replay.ts";
 import type { Page } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { serviceNow } from "../base/service-clock.ts";
-import { sayExactly, saySpan } from "../base/time-words.ts";
+import { formatFullTime, formatSpan } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Ago } from "../component/time.ts";
@@ -96,23 +96,23 @@ export function BulkProgress({
       done: "Stopped. Events that are already queued still run.",
       tellsRefusal: true,
     });
-  const remaining = saySpan((Math.max(0, matched - through) / perSecond) * 1_000);
+  const remaining = formatSpan((Math.max(0, matched - through) / perSecond) * 1_000);
   return html`<div class="bulk">
     <div class="bulk-head">
       ${
         isRunning(replay)
-          ? html`<p role="status"><b>Replaying ${sayNumber(through)} of ${sayNumber(matched)}</b> <${Chosen} filter=${filter} /></p>
+          ? html`<p role="status"><b>Replaying ${formatNumber(through)} of ${formatNumber(matched)}</b> <${Chosen} filter=${filter} /></p>
             <button data-needs="replay" type="button" disabled=${isSending} onClick=${() => void stop()}>${isSending ? "Stopping…" : "Stop"}</button>`
-          : html`<p role="status"><b>${sayOutcome(replay)}</b> <${Chosen} filter=${filter} />${
+          : html`<p role="status"><b>${formatOutcome(replay)}</b> <${Chosen} filter=${filter} />${
               endedAt !== null && html` <span class="quiet"><${Ago} at=${endedAt} /></span>`
             }</p>`
       }</div>
     ${
       isRunning(replay) &&
       html`<progress max=${Math.max(1, matched)} value=${through} aria-label="Events replayed"></progress>
-      <p class="quiet">${sayNumber(perSecond)} a second at most, about ${remaining} left, started by ${replay.by.replace(/^owner:/, "")}. The replay continues on the server if you leave this page.</p>`
+      <p class="quiet">${formatNumber(perSecond)} a second at most, about ${remaining} left, started by ${replay.by.replace(/^owner:/, "")}. The replay continues on the server if you leave this page.</p>`
     }
-    ${results !== null && html`<p>${sayResults(results)}</p>`}
+    ${results !== null && html`<p>${renderResults(results)}</p>`}
     ${left > 0 && html`<${LeftOut} leftOut=${replay.leftOut} />`}
     ${
       !isRunning(replay) &&
@@ -121,22 +121,22 @@ export function BulkProgress({
   </div>`;
 }
 
-function sayOutcome(replay: BulkReplayView): string {
+function formatOutcome(replay: BulkReplayView): string {
   const { state, matched, replayed } = replay;
   const how = state === "stopped" ? "Stopped" : isPending(replay) ? "Running" : "Ended";
-  return `${how}: ${sayNumber(replayed)} of ${sayNumber(matched)} replayed,`;
+  return `${how}: ${formatNumber(replayed)} of ${formatNumber(matched)} replayed,`;
 }
 
-function sayResults({ succeeded, failed, pending }: NonNullable<BulkReplayView["results"]>): View {
+function renderResults({ succeeded, failed, pending }: NonNullable<BulkReplayView["results"]>): View {
   const waiting = pending === 1 ? "runs or waits for a retry" : "run or wait for a retry";
-  return html`<b>${sayNumber(succeeded)} succeeded</b>, <b class=${failed > 0 ? "bulk-failed" : null}>${sayNumber(failed)} failed</b>${pending > 0 && `, ${sayNumber(pending)} ${waiting}`}`;
+  return html`<b>${formatNumber(succeeded)} succeeded</b>, <b class=${failed > 0 ? "bulk-failed" : null}>${formatNumber(failed)} failed</b>${pending > 0 && `, ${formatNumber(pending)} ${waiting}`}`;
 }
 
 /** Lists the events that must not act again, by reason. */
 export function LeftOut({ leftOut }: { leftOut: BulkReplayView["leftOut"] }): View {
   return html`<ul class="bulk-left">${Object.entries(leftOut).map(
     ([code, count]) =>
-      html`<li key=${code}>${sayNumber(count)} ${code === "same_person" ? "are not replayed" : "cannot run any more"}: ${LEFT_OUT_WORDS[code] ?? code}.</li>`,
+      html`<li key=${code}>${formatNumber(count)} ${code === "same_person" ? "are not replayed" : "cannot run any more"}: ${LEFT_OUT_WORDS[code] ?? code}.</li>`,
   )}</ul>`;
 }
 
@@ -149,8 +149,8 @@ export function Chosen({ filter }: { filter: BulkFilter }): View {
   const { state, relay, trigger, reason, person, since, until } = filter;
   return html`<span>${state} ${trigger === undefined ? "events" : TRIGGER_WORDS[trigger]}
     ${relay !== undefined && html` of <b>${relay}</b>`}${reason !== undefined && reason !== "any" && html` that failed with <code>${reason}</code>`}${person !== undefined && html`, for <${SafeText} text=${person} limit=${80} />`}${
-      since !== undefined && `, since ${sayExactly(since)}`
-    }${until !== undefined && `, before ${sayExactly(until)}`}</span>`;
+      since !== undefined && `, since ${formatFullTime(since)}`
+    }${until !== undefined && `, before ${formatFullTime(until)}`}</span>`;
 }
 
 /** Returns the query of the events that still match the filter. */

@@ -8,18 +8,18 @@ import type { BulkPlan } from "../../src/engine/event/bulk-plan.ts";
 import type { BulkReplayView } from "../../src/engine/event/bulk-replay.ts";
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import { call, sentenceOf } from "../base/api.ts";
-import { sayCount, sayNumber } from "../base/count-words.ts";
+import { formatCount, formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { put } from "../base/loaded.ts";
 import { apiPath, type Place } from "../base/place.ts";
-import { saySpan } from "../base/time-words.ts";
+import { formatSpan } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Icon } from "../component/icon.ts";
 import { ErrorState, FromBefore, Notice, Skeleton } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
-import { sayActionType } from "../relay/relay-words.ts";
+import { formatActionType } from "../relay/relay-words.ts";
 import {
   BulkProgress,
   Chosen,
@@ -110,12 +110,12 @@ function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string
       html`<label class="field bulk-pace"><span>Maximum events per second</span>
         <input type="number" inputmode="numeric" min="1" max=${MAX_PER_SECOND} value=${pace} aria-invalid=${!isPace}
           onInput=${(event: InputEvent) => setPace((event.target as HTMLInputElement).value)} />
-        <small>${isPace ? `It takes ${isMore ? "at least" : "about"} ${saySpan((count / perSecond) * 1_000)}; outgoing calls and mails are sent at this rate.` : `Write a number from 1 to ${sayNumber(MAX_PER_SECOND)}.`}</small></label>`
+        <small>${isPace ? `It takes ${isMore ? "at least" : "about"} ${formatSpan((count / perSecond) * 1_000)}; outgoing calls and mails are sent at this rate.` : `Write a number from 1 to ${formatNumber(MAX_PER_SECOND)}.`}</small></label>`
     }
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending || (count === 0 && !isMore) || !isPace || other !== undefined} onClick=${() => void begin()}>
-        ${isSending ? "Starting…" : count === 0 ? "Replay" : isMore ? `Replay ${sayNumber(count)}+ events` : `Replay ${sayCount(count, "event")}`}</button></div>`;
+        ${isSending ? "Starting…" : count === 0 ? "Replay" : isMore ? `Replay ${formatNumber(count)}+ events` : `Replay ${formatCount(count, "event")}`}</button></div>`;
 }
 
 /** Offers to run all events whose work was done for another person than their current one. */
@@ -133,7 +133,7 @@ export function MoveChoice({
   ) =>
     onChange(
       (event.target as HTMLInputElement).checked,
-    )} /> Run ${sayCount(events, "event")} for the new person as well, and move the purchases</label>`;
+    )} /> Run ${formatCount(events, "event")} for the new person as well, and move the purchases</label>`;
 }
 
 /** Shows the causes of the relays' dead events that still exist, because a replay would fail the same way. */
@@ -155,13 +155,13 @@ function Plan({ plan, filter }: { plan: BulkPlan; filter: BulkFilter }): View {
   const { matched, isMore, planned, relays, actions, leftOut } = plan;
   if (matched === 0 && !isMore) return html`<p>No event matches now: <${Chosen} filter=${filter} />.</p>`;
   const more = relays.length - SHOWN_RELAYS;
-  return html`<p><b>${sayNumber(matched)}${isMore && "+"}</b> ${matched === 1 && !isMore ? "matches" : "match"}: <${Chosen} filter=${filter} />.
+  return html`<p><b>${formatNumber(matched)}${isMore && "+"}</b> ${matched === 1 && !isMore ? "matches" : "match"}: <${Chosen} filter=${filter} />.
       ${
         filter.state === "done"
           ? "Only events whose actions ran for another person run again. The actions run for the new person, and purchases move."
           : "Each event runs again with the current definition of its relay, oldest first. Actions that are done do not run twice."
       }</p>
-    ${planned < matched && html`<p class="quiet">The oldest ${sayNumber(planned)} were checked one by one. This is the result:</p>`}
+    ${planned < matched && html`<p class="quiet">The oldest ${formatNumber(planned)} were checked one by one. This is the result:</p>`}
     ${
       filter.relay === undefined &&
       relays.length > 0 &&
@@ -169,14 +169,14 @@ function Plan({ plan, filter }: { plan: BulkPlan; filter: BulkFilter }): View {
         .slice(0, SHOWN_RELAYS)
         .map(
           ({ relay, events }) =>
-            html`<li key=${relay}><b>${relay}</b> <span class="quiet">${sayNumber(events)}</span></li>`,
+            html`<li key=${relay}><b>${relay}</b> <span class="quiet">${formatNumber(events)}</span></li>`,
         )}
-        ${more > 0 && html`<li class="quiet">and ${sayCount(more, "relay")} more</li>`}</ul>`
+        ${more > 0 && html`<li class="quiet">and ${formatCount(more, "relay")} more</li>`}</ul>`
     }
     <ul class="plan">${actions.map(({ type, will, events }) => {
       const [icon, words] = WILL[will];
       return html`<li key="${type} ${will}" class="plan-${will}"><${Icon} name=${icon} size=${14} /><span>
-        <b>${sayActionType(type)}</b><br />${sayNumber(events)} ${words}</span></li>`;
+        <b>${formatActionType(type)}</b><br />${formatNumber(events)} ${words}</span></li>`;
     })}</ul>
     ${countLeftOut(leftOut) > 0 && html`<${Notice} kind="warn"><${LeftOut} leftOut=${leftOut} /><//>`}`;
 }

@@ -2,14 +2,14 @@
 import { useState } from "preact/hooks";
 import type { EventItem } from "../base/answer.ts";
 import { call, sentenceOf } from "../base/api.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { Icon } from "../component/icon.ts";
 import type { Selection } from "../component/selection.ts";
-import { tellDone, tellFailed } from "../component/toast.ts";
+import { notifyDone, notifyFailed } from "../component/toast.ts";
 
 interface Props {
   place: Place;
@@ -26,7 +26,7 @@ export function ChosenBar({ place, items, selection, onReplay }: Props): View {
   );
   const isReplayable = waiting.length < chosen.size;
   return html`<div class="chosen-bar" role="region" aria-label="Selected events">
-    <b role="status">${sayCount(chosen.size, "event")} selected</b>
+    <b role="status">${formatCount(chosen.size, "event")} selected</b>
     ${waiting.length > 0 && html`<${RetryNow} place=${place} waiting=${waiting} isPrimary=${!isReplayable} />`}
     ${isReplayable && html`<button data-needs="replay" type="button" class="primary" onClick=${onReplay}><${Icon} name="replay" size=${14} />Replay ${chosen.size === 1 ? "it" : "them"}…</button>`}
     <${CopyButton} text=${[...chosen].join("\n")} label="Copy ids" words="Copy ids" />
@@ -55,9 +55,9 @@ function RetryNow({
     setSending(false);
     invalidate(apiPath(place, "events"));
     const done = waiting.length - refusals.length;
-    if (done > 0) tellDone(`Retrying ${sayCount(done, "event")} now. The results appear in the list.`);
-    for (const refusal of new Set(refusals)) tellFailed(refusal);
+    if (done > 0) notifyDone(`Retrying ${formatCount(done, "event")} now. The results appear in the list.`);
+    for (const refusal of new Set(refusals)) notifyFailed(refusal);
   };
   return html`<button data-needs="replay" type="button" class=${isPrimary ? "primary" : ""} disabled=${isSending} title="A retry counts as one of the seven attempts" onClick=${() => void retry()}>
-    <${Icon} name="play" size=${14} />${isSending ? "Retrying…" : `Retry ${sayCount(waiting.length, "event")} now`}</button>`;
+    <${Icon} name="play" size=${14} />${isSending ? "Retrying…" : `Retry ${formatCount(waiting.length, "event")} now`}</button>`;
 }

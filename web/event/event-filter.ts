@@ -6,7 +6,7 @@ import type { Place } from "../base/place.ts";
 import { isReading } from "../base/reading.ts";
 import { setQuery } from "../base/route.ts";
 import { serviceNow } from "../base/service-clock.ts";
-import { HOUR_MS, MINUTE_MS, sayMoment, useNow } from "../base/time-words.ts";
+import { formatMoment, HOUR_MS, MINUTE_MS, useNow } from "../base/time-words.ts";
 import { Choice, RelayChoice } from "../component/choice.ts";
 import { Icon } from "../component/icon.ts";
 import { SafeText } from "../component/safe-text.ts";
@@ -42,7 +42,7 @@ function readFilter(query: URLSearchParams): Record<string, string> {
 }
 
 /** Returns the filter as in the address, without times computed from now. */
-export function sayFilter(query: URLSearchParams): string {
+export function formatFilter(query: URLSearchParams): string {
   return writeQuery(Object.fromEntries([...NAMES, "hours"].map((name) => [name, query.get(name)])));
 }
 
@@ -51,14 +51,14 @@ let listed: { said: string; filter: Record<string, string> } = { said: "", filte
 
 /** Returns the API query for the list. Its span does not move while the user reads. */
 export function filterToList(query: URLSearchParams): Record<string, string> {
-  if (listed.said !== sayFilter(query) || !isReading())
-    listed = { said: sayFilter(query), filter: readFilter(query) };
+  if (listed.said !== formatFilter(query) || !isReading())
+    listed = { said: formatFilter(query), filter: readFilter(query) };
   return listed.filter;
 }
 
 /** Returns the API query of the last shown list, whose data is loaded, even if its span has moved since. */
 export function filterAsListed(query: URLSearchParams): Record<string, string> {
-  return listed.said === sayFilter(query) ? listed.filter : readFilter(query);
+  return listed.said === formatFilter(query) ? listed.filter : readFilter(query);
 }
 
 /**
@@ -87,8 +87,8 @@ export function clearFilter(): void {
 export function EventFilter({ place, query }: { place: Place; query: URLSearchParams }): View {
   const now = useNow(60_000);
   const [since, until] = [query.get("since") ?? "", query.get("until") ?? ""];
-  const from = since === "" ? "" : `from ${sayMoment(since, now)}`;
-  const to = until === "" ? "" : `to ${sayMoment(until, now)}`;
+  const from = since === "" ? "" : `from ${formatMoment(since, now)}`;
+  const to = until === "" ? "" : `to ${formatMoment(until, now)}`;
   return html`<div class="filters" role="search" aria-label="Filter events">
     <${EventSearch} place=${place} query=${query} />
     <${RelayChoice} place=${place} query=${query} />
@@ -98,7 +98,7 @@ export function EventFilter({ place, query }: { place: Place; query: URLSearchPa
       const value = query.get(name) ?? "";
       // The tab Retrying shows this filter.
       if (name === "reason" && value === "any" && query.get("state") === "queued") return null;
-      const words = sayChosen(name, value);
+      const words = formatChosen(name, value);
       return value !== "" && html`<${Chip} key=${name} words=${words} names=${[name]} />`;
     })}
     ${`${from}${to}` !== "" && html`<${Chip} words=${`${from} ${to}`.trim()} names=${["since", "until"]} />`}
@@ -106,7 +106,7 @@ export function EventFilter({ place, query }: { place: Place; query: URLSearchPa
   </div>`;
 }
 
-function sayChosen(name: string, value: string): string {
+function formatChosen(name: string, value: string): string {
   if (name === "mapped") return value.replace(":", " ");
   if (name === "reason") return value === "any" ? "failed for any reason" : `failed with ${value}`;
   return `${name} ${value}`;

@@ -24,10 +24,10 @@ import {
   clearFilter,
   EventFilter,
   filterToList,
+  formatFilter,
   hasFilter,
   isSearched,
   readBulkFilter,
-  sayFilter,
 } from "./event-filter.ts";
 import { EventHistogram } from "./event-histogram.ts";
 import { EventPanel } from "./event-panel.ts";
@@ -43,7 +43,7 @@ const SEARCHED_WORDS = "A replay cannot use a text search. Clear the search firs
 export function EventListPage({ place, query }: PageProps): View {
   const filter = filterToList(query);
   const list = useKept(
-    sayFilter(query),
+    formatFilter(query),
     useList<EventItem>(apiPath(place, "events") + writeQuery(filter), REFRESH_MS),
   );
   const [chosenFilter, setChosenFilter] = useState<BulkFilter | null>(null);

@@ -13,12 +13,12 @@ import { Icon } from "../component/icon.ts";
 import { NotYet } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { EventMark } from "../component/state-mark.ts";
-import { tellDone } from "../component/toast.ts";
+import { notifyDone } from "../component/toast.ts";
 import { useKeys } from "../component/use-keys.ts";
 import { filterAsListed } from "./event-filter.ts";
 import { EventReplay } from "./event-replay.ts";
 import { EventView, useEvent, whyNotReplayed } from "./event-view.ts";
-import { sayType } from "./event-words.ts";
+import { formatType } from "./event-words.ts";
 
 export function EventPage({ place, params }: PageProps): View {
   const { id = "" } = params;
@@ -47,7 +47,7 @@ export function EventPage({ place, params }: PageProps): View {
     return html`<${PageHead} title="Event" ...${back} />
       <${NotYet} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
   }
-  const type = sayType(event);
+  const type = formatType(event);
   const title =
     event.payload !== null && type !== "webhook"
       ? `${type} · ${event.relay.name} event`
@@ -56,7 +56,7 @@ export function EventPage({ place, params }: PageProps): View {
     setReplaying(false);
     put({ event: queued });
     invalidate(apiPath(place, "events"));
-    tellDone("Queued for replay. The result appears here.");
+    notifyDone("Queued for replay. The result appears here.");
   };
   return html`<${PageHead} title=${title} ...${back} aside=${html`<${EventMark} event=${event} />`}>
       <div class="event-steps" role="group" aria-label="Events of this filter">

@@ -7,7 +7,7 @@ import { NotYet } from "../component/notice.ts";
 import { breakable } from "../component/safe-text.ts";
 import { EventMark } from "../component/state-mark.ts";
 import { EventView, useEvent, whyNotReplayed } from "./event-view.ts";
-import { sayType } from "./event-words.ts";
+import { formatType } from "./event-words.ts";
 
 export function EventPanel({
   place,
@@ -23,7 +23,7 @@ export function EventPanel({
   const { event, error, isGone, reload, put } = useEvent(place, id);
   return html`<aside class="event-panel" aria-label="Open event">
     <header class="event-panel-head">
-      <h2><bdi>${event === undefined ? "Event" : breakable(sayType(event))}</bdi></h2>
+      <h2><bdi>${event === undefined ? "Event" : breakable(formatType(event))}</bdi></h2>
       ${event !== undefined && html`<${EventMark} event=${event} />`}
       <div class="page-actions">
         <a class="button" href=${pagePath(place, "events", id)}>Open</a>

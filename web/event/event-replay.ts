@@ -15,7 +15,7 @@ import { Notice, NotYet } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
-import { sayAction } from "../relay/relay-words.ts";
+import { formatAction } from "../relay/relay-words.ts";
 
 const ICONS = {
   run: "play",
@@ -108,7 +108,7 @@ function Planned({
   const { index, will, mayChoose, message, nowFor } = action;
   const icon = isChosen ? "run" : will;
   return html`<li class="plan-${icon}"><${Icon} name=${ICONS[icon]} size=${14} /><span>
-    <b>${sayAction(action.action)}</b><br /><${Sentence} text=${message} />
+    <b>${formatAction(action.action)}</b><br /><${Sentence} text=${message} />
     ${
       mayChoose &&
       html`<label class="plan-choice"><input type="checkbox" checked=${isChosen} onChange=${(

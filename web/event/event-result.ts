@@ -1,18 +1,18 @@
 /** Result of one action in one attempt: its outcome, reason, time and duration, its changes, and the exchange with a receiver. */
 
 import type { Result } from "../base/answer.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { isObject, type Json } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { pagePath, readPlace } from "../base/place.ts";
 import { useRoute } from "../base/route.ts";
-import { sayExactly, saySpan } from "../base/time-words.ts";
+import { formatFullTime, formatSpan } from "../base/time-words.ts";
 import { Code } from "../component/code.ts";
 import { Icon } from "../component/icon.ts";
 import { JsonView } from "../component/json-view.ts";
 import { Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
-import { sayActionType } from "../relay/relay-words.ts";
+import { formatActionType } from "../relay/relay-words.ts";
 import { EventExchange } from "./event-exchange.ts";
 import { foundOwnWork } from "./reason-words.ts";
 
@@ -30,7 +30,7 @@ export function EventResult({ result, stretch }: { result: Result; stretch: Stre
   return html`<li class="result result-${outcome}">
     <span class="result-icon"><${Icon} name=${ICONS[outcome]} size=${13} /></span>
     <div class="result-body">
-      <div class="result-head"><b>${sayActionType(type)}</b><code class="quiet">${type}</code>
+      <div class="result-head"><b>${formatActionType(type)}</b><code class="quiet">${type}</code>
         <${StateMark} state=${outcome} word=${foundOwnWork(result) ? "Already done" : undefined} /><${Took} result=${result} />${code !== undefined && html`<${Code} code=${code} docs=${docs} />`}${record !== null && html`<a href=${record}>Open record</a>`}</div>
       ${
         stretch !== null &&
@@ -45,8 +45,8 @@ export function EventResult({ result, stretch }: { result: Result; stretch: Stre
 
 function Took({ result: { tookMs, beganAt } }: { result: Result }): View {
   if (tookMs === null) return null;
-  const exact = `${sayNumber(tookMs)} ms${beganAt === null ? "" : `, called at ${sayExactly(beganAt)}`}`;
-  return html`<span class="quiet result-took" title=${exact}>${tookMs === 0 ? "under 1 ms" : saySpan(tookMs)}</span>`;
+  const exact = `${formatNumber(tookMs)} ms${beganAt === null ? "" : `, called at ${formatFullTime(beganAt)}`}`;
+  return html`<span class="quiet result-took" title=${exact}>${tookMs === 0 ? "under 1 ms" : formatSpan(tookMs)}</span>`;
 }
 
 /** Returns the page of the record that an action wrote, or null. */

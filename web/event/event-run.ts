@@ -1,8 +1,8 @@
 /** One attempt of an event with its actions in the order in which they ran. */
 import type { Run } from "../base/answer.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
-import { saySpan } from "../base/time-words.ts";
+import { formatSpan } from "../base/time-words.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { Ago } from "../component/time.ts";
 import { EventResult, type Stretch } from "./event-result.ts";
@@ -19,7 +19,7 @@ export function EventRun({
   const outcome = run.outcome ?? "running";
   const stretches = stretchesOf(run);
   const took =
-    run.finishedAt === null ? null : saySpan(Date.parse(run.finishedAt) - Date.parse(run.startedAt));
+    run.finishedAt === null ? null : formatSpan(Date.parse(run.finishedAt) - Date.parse(run.startedAt));
   const missing =
     planned === null || outcome !== "failed"
       ? 0
@@ -36,7 +36,7 @@ export function EventRun({
       missing > 0 &&
       run.results.length > 0 &&
       html`<p class="quiet run-none">
-      ${sayCount(missing, "action")} after it did not run.</p>`
+      ${formatCount(missing, "action")} after it did not run.</p>`
     }
   </details></li>`;
 }

@@ -27,10 +27,10 @@ export function EventSearch({ place, query }: { place: Place; query: URLSearchPa
   const seesPayloads = known !== undefined && mayIn(known, place).includes("read_payloads");
   const label = seesPayloads ? LABELS.all : LABELS.ids;
   const value = query.get("q") ?? "";
-  const tell = (q: string): void => setQuery({ q });
+  const search = (q: string): void => setQuery({ q });
   // Without the permission, part of an id or address finds nothing, so the search waits for Enter.
   const waits = seesPayloads ? MAY_BE_TOKEN : /./;
-  const { typed, onType, replace } = useTyped(value, tell, { restMs: REST_MS, waits });
+  const { typed, onType, replace } = useTyped(value, search, { restMs: REST_MS, waits });
   const take = (event: KeyboardEvent): void => {
     if (event.key !== "Enter") return;
     event.preventDefault();

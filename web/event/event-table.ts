@@ -1,6 +1,6 @@
 /** Table of events: the event type and its first mapped values, the person, and the reason of a failure. */
 import type { EventItem } from "../base/answer.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 import { breakable, escapeTricky, SafeText } from "../component/safe-text.ts";
@@ -10,7 +10,7 @@ import { EventMark } from "../component/state-mark.ts";
 import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
 import { timeColumn } from "../component/time-column.ts";
-import { sayReasonCode } from "./reason-words.ts";
+import { formatReasonCode } from "./reason-words.ts";
 
 /** Words for what a trigger records. */
 export const TRIGGER_WORDS = { receiver: "webhook", schedule: "tick", data_change: "record change" } as const;
@@ -86,7 +86,7 @@ function What({ place, event }: { place: Place; event: EventItem }): View {
         class="off-screen"> event ${id} of ${relay.name}, ${state}</span></a>
       ${preview !== null && html`<bdi class="event-preview quiet">${trigger === "schedule" ? html`<${Sentence} text=${preview} />` : escapeTricky(preview)}</bdi>`}
       ${cameBy !== null && html`<span class="chip event-way">${WAY_WORDS[cameBy]}</span>`}
-      ${warnings > 0 && html`<span class="chip">${sayCount(warnings, "warning")}</span>`}
+      ${warnings > 0 && html`<span class="chip">${formatCount(warnings, "warning")}</span>`}
       ${attempts > 1 && html`<span class="chip">attempt ${attempts}</span>`}
     </div>
     ${event.reason !== null && html`<div class="event-why"><${EventReason} event=${event} /></div>`}`;
@@ -94,7 +94,7 @@ function What({ place, event }: { place: Place; event: EventItem }): View {
 
 /** Shows why the event failed and when it is retried. */
 export function EventReason({ event: { reason, waits } }: { event: EventItem }): View {
-  const words = sayReasonCode(reason ?? "");
+  const words = formatReasonCode(reason ?? "");
   if (waits?.for !== "retry" || waits.until === null) return words;
   return html`${words} · retried <${Ago} at=${waits.until} />`;
 }

@@ -1,7 +1,7 @@
 /** Timeline of an event, newest first: the next attempt, all attempts with one bar for each action, the waits between them, and the arrival. */
 import type { Event, Run } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
-import { sayClock, saySpan, sayWhen } from "../base/time-words.ts";
+import { formatClock, formatSpan, formatWhen } from "../base/time-words.ts";
 import { Icon } from "../component/icon.ts";
 import { Ago } from "../component/time.ts";
 import { EventRun } from "./event-run.ts";
@@ -26,7 +26,7 @@ export function EventTimeline({
       ${
         event.state === "queued" &&
         nextAttemptAt !== null &&
-        html`<li class="run-wait"><${Icon} name="clock" size=${13} />Next attempt ${sayWhen(nextAttemptAt, now)}, at ${sayClock(nextAttemptAt)}</li>`
+        html`<li class="run-wait"><${Icon} name="clock" size=${13} />Next attempt ${formatWhen(nextAttemptAt, now)}, at ${formatClock(nextAttemptAt)}</li>`
       }
       ${runs.length === 0 && html`<li class="run-wait">No attempts yet.</li>`}
       ${newest.map((run, at) => [
@@ -46,5 +46,5 @@ function endOf(run: Run | undefined): string | null {
 function Wait({ since, until }: { since: string | null; until: string }): View {
   const ms = since === null ? 0 : Date.parse(until) - Date.parse(since);
   if (ms < LEAST_WAIT_MS) return null;
-  return html`<li class="run-wait"><${Icon} name="clock" size=${13} />waited ${saySpan(ms)}</li>`;
+  return html`<li class="run-wait"><${Icon} name="clock" size=${13} />waited ${formatSpan(ms)}</li>`;
 }

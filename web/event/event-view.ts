@@ -9,7 +9,7 @@ import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { MakeThing } from "../component/create-item.ts";
 import { NowRow } from "../component/explanation.ts";
-import { MendWay } from "../component/fix-link.ts";
+import { FixWay } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { FromBefore, Notice } from "../component/notice.ts";
 import { ChangeRow, UndoChange } from "../component/recent-change.ts";
@@ -114,7 +114,7 @@ function WaysOut({
   const change = cause?.change ?? null;
   const [code, stop] = [failed?.code ?? event.reason, whyNotReplayed(event)];
   return html`<div class="reason-ways">
-    ${state !== "done" && !isOver && code !== null && html`<${MendWay} place=${place} code=${code} status=${failed?.answer?.status} person=${person?.id} relay=${relay.name} />`}
+    ${state !== "done" && !isOver && code !== null && html`<${FixWay} place=${place} code=${code} status=${failed?.answer?.status} person=${person?.id} relay=${relay.name} />`}
     ${waits && isHeld && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
     ${waits && isPaused && html`<a class="button" href=${pagePath(place, "relays", relay.name)}>Open ${relay.name} to resume it</a>`}
     ${waits && nextAttemptAt !== null && !isHeld && !isPaused && html`<${TryNow} place=${place} id=${id} onEvent=${onEvent} />`}

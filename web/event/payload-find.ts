@@ -1,12 +1,12 @@
 /** Search in a payload of any size and depth. It shows a bounded number of places, each with a path to copy. */
 import { useMemo, useState } from "preact/hooks";
 import { copyText } from "../base/clipboard.ts";
-import { sayNumber } from "../base/count-words.ts";
-import { isObject, type Json, sayValue } from "../base/exact-json.ts";
+import { formatNumber } from "../base/count-words.ts";
+import { formatValue, isObject, type Json } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { Icon } from "../component/icon.ts";
 import { SafeText } from "../component/safe-text.ts";
-import { tellDone, tellFailed } from "../component/toast.ts";
+import { notifyDone, notifyFailed } from "../component/toast.ts";
 
 const MAX_FOUND = 50;
 /** Largest number of values that a search reads. */
@@ -22,7 +22,7 @@ export function PayloadFind({ payload }: { payload: Json }): View {
       onInput=${(event: InputEvent) => setText((event.target as HTMLInputElement).value)} /></label>
     ${
       found !== null &&
-      html`<p class="quiet" role="status">${found.places.length === 0 ? "Nothing found." : `${sayNumber(found.places.length)}${found.isMore ? " and more" : ""} found; click one to copy its path.`}</p>
+      html`<p class="quiet" role="status">${found.places.length === 0 ? "Nothing found." : `${formatNumber(found.places.length)}${found.isMore ? " and more" : ""} found; click one to copy its path.`}</p>
       <ul class="found-list">${found.places.map(
         ({
           path,
@@ -36,8 +36,8 @@ export function PayloadFind({ payload }: { payload: Json }): View {
 
 /** Copies a path and reports whether that worked. */
 export async function copyPath(path: string): Promise<void> {
-  if (await copyText(path)) tellDone("Copied the path.");
-  else tellFailed("The browser did not allow the copy. Select the text and press Ctrl+C.");
+  if (await copyText(path)) notifyDone("Copied the path.");
+  else notifyFailed("The browser did not allow the copy. Select the text and press Ctrl+C.");
 }
 
 interface Found {
@@ -62,7 +62,7 @@ function find(payload: Json, text: string): { places: Found[]; isMore: boolean }
     if (places.length === MAX_FOUND || looked === MAX_LOOKED_AT) return { places, isMore: true };
     const { value, key } = spot;
     const isList = Array.isArray(value);
-    const said = isList || isObject(value) ? "" : sayValue(value);
+    const said = isList || isObject(value) ? "" : formatValue(value);
     const isNamed =
       key !== null &&
       spot.above !== null &&

@@ -1,8 +1,8 @@
 /** Explains the state of an event in one sentence: why nothing happened, what happened, or what comes next. It uses only data of the service. */
 import type { Event, Result } from "../base/answer.ts";
-import { sayCount } from "../base/count-words.ts";
-import { sayClock, sayWhen } from "../base/time-words.ts";
-import { sayActionType } from "../relay/relay-words.ts";
+import { formatCount } from "../base/count-words.ts";
+import { formatClock, formatWhen } from "../base/time-words.ts";
+import { formatActionType } from "../relay/relay-words.ts";
 
 /** Largest number of attempts of an event. Source: the specification's "States and transitions". */
 const MAX_ATTEMPTS = 7;
@@ -27,7 +27,7 @@ const CODE_WORDS: Readonly<Record<string, string>> = {
   interrupted: "interrupted",
 };
 
-export function sayReasonCode(code: string): string {
+export function formatReasonCode(code: string): string {
   return CODE_WORDS[code] ?? code.replaceAll("_", " ");
 }
 
@@ -60,8 +60,8 @@ function explainWaiting(event: Event, brake: Brake, now: number): string {
   const failure = event.attempts > 0 ? lastFailure(event) : null;
   const failed =
     failure === null
-      ? sayCutOff(event)
-      : ` Attempt ${event.attempts} of ${MAX_ATTEMPTS} failed at ${nameOf(failure)}.${sayDoneBeside(event)}`;
+      ? formatCutOff(event)
+      : ` Attempt ${event.attempts} of ${MAX_ATTEMPTS} failed at ${nameOf(failure)}.${formatOthersDone(event)}`;
   if (brake.held && brake.paused)
     return `The event waits because the environment is on hold and the relay is paused. It runs when both end.${failed}`;
   if (brake.held)
@@ -72,7 +72,7 @@ function explainWaiting(event: Event, brake: Brake, now: number): string {
     const when =
       Date.parse(event.nextAttemptAt) <= now
         ? "now"
-        : `${sayWhen(event.nextAttemptAt, now)}, at ${sayClock(event.nextAttemptAt)}`;
+        : `${formatWhen(event.nextAttemptAt, now)}, at ${formatClock(event.nextAttemptAt)}`;
     const again = event.attempts === 0 ? "The event runs" : "The next attempt is";
     return `${again} ${when}.${failed}`;
   }
@@ -82,7 +82,7 @@ function explainWaiting(event: Event, brake: Brake, now: number): string {
 }
 
 /** Returns a sentence that the last attempt was interrupted, after a space, or an empty text. */
-function sayCutOff({ reason, attempts }: Event): string {
+function formatCutOff({ reason, attempts }: Event): string {
   if (reason !== "interrupted" || attempts === 0) return "";
   return ` The service stopped during attempt ${attempts} of ${MAX_ATTEMPTS}.`;
 }
@@ -96,13 +96,13 @@ function explainDone(event: Event): Pick<Reason, "text" | "why"> {
   if (skipped.length === 0) {
     const isOne = results.length === 1;
     const text = isOne
-      ? `${sayActionType(only.type)}: done.`
-      : `All ${sayCount(results.length, "action")} are done.`;
+      ? `${formatActionType(only.type)}: done.`
+      : `All ${formatCount(results.length, "action")} are done.`;
     return { text, why: null };
   }
   const why = whySkipped(skipped);
   const done = results.length - skipped.length;
-  if (done > 0) return { text: `${sayCount(done, "action")} done, ${skipped.length} skipped.`, why };
+  if (done > 0) return { text: `${formatCount(done, "action")} done, ${skipped.length} skipped.`, why };
   const which = results.length === 1 ? "its action" : "every action";
   return { text: `Nothing new to do: ${which} was skipped.`, why };
 }
@@ -111,7 +111,7 @@ function whySkipped(skipped: readonly Result[]): string {
   const [first] = skipped;
   const edited = skipped.filter(({ code }) => code === "edited_after").length;
   if (skipped.length > 1 && edited > 0)
-    return `${sayCount(edited, "action")} ${edited === 1 ? "was" : "were"} edited after the first run, as the warning says.`;
+    return `${formatCount(edited, "action")} ${edited === 1 ? "was" : "were"} edited after the first run, as the warning says.`;
   if (skipped.length > 1) return "Each action found its own earlier work, or nothing to do.";
   if (edited > 0) return "The action was edited after its first run.";
   return first?.message ?? "The action found its own earlier work.";
@@ -131,7 +131,7 @@ const FAILED_WORDS: Readonly<Record<string, string>> = {
 function explainFailed(event: Event): string {
   return (
     FAILED_WORDS[event.reason ?? ""] ??
-    `Failed: no action ran: ${sayReasonCode(event.reason ?? "unknown reason")}.`
+    `Failed: no action ran: ${formatReasonCode(event.reason ?? "unknown reason")}.`
   );
 }
 
@@ -143,13 +143,13 @@ function explainDead(event: Event): string {
   if (failure === null) {
     return event.reason === "interrupted"
       ? `Dead: the service stopped during attempt ${event.attempts} of ${MAX_ATTEMPTS}.`
-      : `Dead after ${sayCount(event.attempts, "attempt")}: ${sayReasonCode(event.reason ?? "unknown reason")}.`;
+      : `Dead after ${formatCount(event.attempts, "attempt")}: ${formatReasonCode(event.reason ?? "unknown reason")}.`;
   }
   const given =
     event.attempts >= MAX_ATTEMPTS
       ? `Dead after ${MAX_ATTEMPTS} attempts`
       : `Dead after a permanent failure at attempt ${event.attempts}, because a retry cannot help`;
-  return `${given}: ${nameOf(failure)} failed.${sayDoneBeside(event)}`;
+  return `${given}: ${nameOf(failure)} failed.${formatOthersDone(event)}`;
 }
 
 function whyFailed(event: Event): string | null {
@@ -161,7 +161,7 @@ function lastFailure(event: Event): Result | null {
 }
 
 function nameOf({ type }: Result): string {
-  return `“${sayActionType(type)}”`;
+  return `“${formatActionType(type)}”`;
 }
 
 /** Reports whether an action was skipped only because an earlier attempt did its work. Any other skip has a reason. */
@@ -170,9 +170,9 @@ export function foundOwnWork({ outcome, code, message }: Result): boolean {
 }
 
 /** Returns a sentence with the number of other actions that are done. */
-function sayDoneBeside(event: Event): string {
+function formatOthersDone(event: Event): string {
   const results = event.runs.at(-1)?.results ?? [];
   const done = results.filter((result) => result.outcome === "done" || foundOwnWork(result)).length;
   if (done === 0) return "";
-  return ` ${sayCount(done, "other action")} ${done === 1 ? "is" : "are"} done.`;
+  return ` ${formatCount(done, "other action")} ${done === 1 ? "is" : "are"} done.`;
 }

@@ -6,15 +6,15 @@ import { useEffect, useState } from "preact/hooks";
 import type { ReplayPlan } from "../../src/engine/event/replay-plan.ts";
 import type { Event } from "../base/answer.ts";
 import { call, sentenceOf } from "../base/api.ts";
-import { sayCount, sayNumber } from "../base/count-words.ts";
+import { formatCount, formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { invalidate, put } from "../base/loaded.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Notice, Skeleton } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
-import { tellDone } from "../component/toast.ts";
-import { sayActionType } from "../relay/relay-words.ts";
+import { notifyDone } from "../component/toast.ts";
+import { formatActionType } from "../relay/relay-words.ts";
 import { MoveChoice, StillSo } from "./bulk-replay.ts";
 import { EventReplay } from "./event-replay.ts";
 
@@ -31,7 +31,7 @@ export function ReplayChosen({ place, ids, onClose }: Props): View {
   const done = (event: Event): void => {
     put(apiPath(place, "events", only), { event });
     invalidate(apiPath(place, "events"));
-    tellDone("Queued for replay. The result appears on its page.");
+    notifyDone("Queued for replay. The result appears on its page.");
     onClose();
   };
   return html`<${EventReplay} place=${place} id=${only} onClose=${onClose} onReplayed=${done} />`;
@@ -67,29 +67,29 @@ function Several({ place, ids, onClose }: Props): View {
     invalidate(apiPath(place, "events"));
     setOver(true);
   };
-  return html`<${Dialog} title="Replay ${sayCount(ids.length, "event")}?" onClose=${onClose}>
+  return html`<${Dialog} title="Replay ${formatCount(ids.length, "event")}?" onClose=${onClose}>
     ${
       isReading
-        ? html`<p class="quiet" role="status">Checking each event: ${sayNumber(plans.length + unplanned.length)} of ${sayNumber(ids.length)}…</p><${Skeleton} rows=${2} />`
-        : html`<p>${sayCount(able.length, "event")} ${able.length === 1 ? "runs" : "run"} again with ${able.length === 1 ? "its relay’s" : "their relays’"} current definition. Actions that are done do not run twice.</p>
+        ? html`<p class="quiet" role="status">Checking each event: ${formatNumber(plans.length + unplanned.length)} of ${formatNumber(ids.length)}…</p><${Skeleton} rows=${2} />`
+        : html`<p>${formatCount(able.length, "event")} ${able.length === 1 ? "runs" : "run"} again with ${able.length === 1 ? "its relay’s" : "their relays’"} current definition. Actions that are done do not run twice.</p>
           <ul class="plan">${tally(able).map(
-            ([what, count]) => html`<li key=${what}><span><b>${what}</b> ${sayNumber(count)}</span></li>`,
+            ([what, count]) => html`<li key=${what}><span><b>${what}</b> ${formatNumber(count)}</span></li>`,
           )}</ul>
           ${others > 0 && html`<${MoveChoice} events=${others} isOn=${move} onChange=${setMove} />`}
           <${StillSo} place=${place} relays=${[...new Set(able.flatMap(({ plan }) => plan.relay?.name ?? []))]} />`
     }
-    ${left.length > 0 && html`<${Notice} kind="warn">${sayCount(left.length, "event")} cannot run: <${Reasons} sentences=${left} /><//>`}
+    ${left.length > 0 && html`<${Notice} kind="warn">${formatCount(left.length, "event")} cannot run: <${Reasons} sentences=${left} /><//>`}
     ${
       done !== null &&
       html`<progress max=${Math.max(1, able.length)} value=${done} aria-label="Events replayed"></progress>
-      <p role="status">${sayNumber(done - refusals.length)} of ${sayNumber(able.length)} queued.</p>`
+      <p role="status">${formatNumber(done - refusals.length)} of ${formatNumber(able.length)} queued.</p>`
     }
     ${refusals.length > 0 && html`<${Notice} kind="bad"><${Reasons} sentences=${refusals} /><//>`}
     <div class="dialog-actions"><button type="button" class=${isOver ? "primary" : ""} onClick=${onClose}>${isOver ? "Close" : done === null ? "Cancel" : "Close and continue in the background"}</button>
       ${
         !isOver &&
         html`<button type="button" class="primary" disabled=${isReading || able.length === 0 || done !== null} onClick=${() => void begin()}>
-        ${done === null ? `Replay ${sayCount(able.length, "event")}` : "Replaying…"}</button>`
+        ${done === null ? `Replay ${formatCount(able.length, "event")}` : "Replaying…"}</button>`
       }</div>
   <//>`;
 }
@@ -117,7 +117,7 @@ function tally(planned: readonly Planned[]): [what: string, count: number][] {
   const counts = new Map<string, number>();
   for (const { plan } of planned)
     for (const { type, will } of plan.actions) {
-      const what = `${sayActionType(type)} ${WILL_WORDS[will]}:`;
+      const what = `${formatActionType(type)} ${WILL_WORDS[will]}:`;
       counts.set(what, (counts.get(what) ?? 0) + 1);
     }
   return [...counts].sort(([, one], [, other]) => other - one);

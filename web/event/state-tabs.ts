@@ -1,7 +1,7 @@
 /** Tabs for the states, each with the number of matching events. The address holds the chosen state. */
 import type { EventCounts } from "../../src/engine/event/count.ts";
 import { writeQuery } from "../base/api.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { setQuery } from "../base/route.ts";
@@ -68,5 +68,5 @@ function Count({
   const { count: number, isMore } = count;
   const isTrouble = (state === "dead" || state === "failed") && number > 0;
   return html`<span class=${isTrouble ? "tab-count bad" : "tab-count"}
-    title=${isMore ? `At least ${sayNumber(number)}: more are not counted.` : ""}>${sayNumber(number)}${isMore && "+"}</span>`;
+    title=${isMore ? `At least ${formatNumber(number)}: more are not counted.` : ""}>${formatNumber(number)}${isMore && "+"}</span>`;
 }

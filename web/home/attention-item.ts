@@ -3,21 +3,21 @@ import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { AttentionItem } from "../../src/insight/overview/attention-item.ts";
 import type { DeadView } from "../../src/insight/overview/dead-events.ts";
 import type { SettingsView } from "../../src/rules/settings/settings.ts";
-import { sayKind } from "../alert/kind-text.ts";
+import { formatKind } from "../alert/kind-text.ts";
 import { call, writeQuery } from "../base/api.ts";
-import { sayCount, sayNumber } from "../base/count-words.ts";
+import { formatCount, formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { Code } from "../component/code.ts";
 import { MakeThing } from "../component/create-item.ts";
 import { Explanation, NowRow } from "../component/explanation.ts";
-import { MendWay, PasteSecretLink } from "../component/fix-link.ts";
+import { FixWay, PasteSecretLink } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { ChangeRow, UndoChange } from "../component/recent-change.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
 import { Ago, Moment } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
-import { sayActionType } from "../relay/relay-words.ts";
+import { formatActionType } from "../relay/relay-words.ts";
 
 /** Codes of a receiver that rejects requests because of its secret or its recipe. */
 const REJECTING: readonly string[] = ["relay_refusing", "never_verified", "secret_missing"];
@@ -31,11 +31,11 @@ interface Props {
 
 export function NeedItem({ place, need, onReplay }: Props): View {
   const { code, docs, relay, since, target } = need;
-  const words = sayKind(code);
+  const words = formatKind(code);
   const cause = need.dead?.failure.code ?? code;
   return html`<li class="need ${target === "server" ? "need-mild" : ""}">
     <div class="need-head">
-      <h3><${Icon} name=${code === "environment_held" ? "pause" : "attention"} size=${16} />${relay === null ? (words ?? code) : html`<a data-row href=${pagePath(place, "relays", relay)}>${relay}</a>: ${sayWhat(need)}`}</h3>
+      <h3><${Icon} name=${code === "environment_held" ? "pause" : "attention"} size=${16} />${relay === null ? (words ?? code) : html`<a data-row href=${pagePath(place, "relays", relay)}>${relay}</a>: ${formatWhat(need)}`}</h3>
       ${target !== "server" && html`<span class="need-since">since <${Moment} at=${since} /> (<${Ago} at=${since} />)</span>`}
       <${Code} code=${cause} docs=${docs?.replace(/[^/]+$/, cause)} /></div>
     ${need.dead === null ? html`<${Explanation} change=${need.change} doubt=${need.doubt} what=${need.message} todo=${need.todo} next=${need.next} />` : html`<${WhyDead} dead=${need.dead} change=${need.change} />`}
@@ -43,11 +43,11 @@ export function NeedItem({ place, need, onReplay }: Props): View {
   </li>`;
 }
 
-function sayWhat({ code, dead }: AttentionItem): string {
+function formatWhat({ code, dead }: AttentionItem): string {
   if (dead !== null)
-    return `${sayNumber(dead.events)}${dead.more ? "+" : ""} ${dead.events === 1 ? "event is" : "events are"} dead`;
+    return `${formatNumber(dead.events)}${dead.more ? "+" : ""} ${dead.events === 1 ? "event is" : "events are"} dead`;
   if (code === "relay_failed") return "events are dead";
-  return (sayKind(code) ?? code).toLowerCase();
+  return (formatKind(code) ?? code).toLowerCase();
 }
 
 function WhyDead({
@@ -59,7 +59,7 @@ function WhyDead({
 }): View {
   return html`<dl class="explanation">
     ${change !== null && html`<${ChangeRow} change=${change} />`}
-    <div><dt>Why</dt><dd>${failure.type !== null && html`<b>${sayActionType(failure.type)}</b>: `}<${Sentence} text=${failure.message} /></dd></div>
+    <div><dt>Why</dt><dd>${failure.type !== null && html`<b>${formatActionType(failure.type)}</b>: `}<${Sentence} text=${failure.message} /></dd></div>
     <${NowRow} cause=${cause} />
   </dl>`;
 }
@@ -98,12 +98,12 @@ function WaysOut({ place, need, onReplay }: Props): View {
   return html`<div class="need-ways">
     ${change !== null && html`<${UndoChange} place=${place} change=${change} relay=${relay} back="home" />`}
     ${dead !== null && dead.cause.missing !== null && relay !== null && html`<${MakeThing} place=${place} thing=${dead.cause.missing} relay=${relay} back="home" changed=${change !== null} />`}
-    ${newest !== null && dead?.cause.stands !== "no" && relay !== null && html`<${MendWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${relay} />`}
+    ${newest !== null && dead?.cause.stands !== "no" && relay !== null && html`<${FixWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${relay} />`}
     ${
       code === "relay_failed" &&
       relay !== null &&
       html`<button data-needs="replay" type="button" class=${dead?.cause.stands === "no" && dead.failure.code !== "missed" ? "primary" : ""} onClick=${() => onReplay({ state: "dead", relay })}>
-          <${Icon} name="replay" size=${14} />Replay ${dead === null ? "them" : sayDead(dead)}…</button>
+          <${Icon} name="replay" size=${14} />Replay ${dead === null ? "them" : formatDead(dead)}…</button>
         ${newest !== null && html`<a class="button" href=${pagePath(place, "events", newest.event)}>Open the newest</a>`}
         <a class="button" href=${events("dead")}>Show all</a>`
     }
@@ -131,6 +131,6 @@ function WaysOut({ place, need, onReplay }: Props): View {
   </div>`;
 }
 
-function sayDead({ events, more }: DeadView): string {
-  return more ? `${sayNumber(events)}+ events` : sayCount(events, "event");
+function formatDead({ events, more }: DeadView): string {
+  return more ? `${formatNumber(events)}+ events` : formatCount(events, "event");
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import { UnlessWaiting, WaitingApprovals } from "../approval/waiting-approvals.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import type { PageProps } from "../base/page.ts";
@@ -53,7 +53,7 @@ export function HomePage({ place, query }: PageProps): View {
       needs.length > 0 &&
       html`<section class="block needs" aria-label="Needs attention">
         <div class="block-head"><h2>Needs attention</h2>
-          <span class="quiet">${sayNeeds(needs, place)}${more ? ", and more" : ""}</span></div>
+          <span class="quiet">${formatNeeds(needs, place)}${more ? ", and more" : ""}</span></div>
         <ul class="need-list">${needs.map(
           (need) =>
             html`<${NeedItem} key="${need.code} ${need.target}" place=${place} need=${need} onReplay=${setChosen} />`,
@@ -67,12 +67,12 @@ export function HomePage({ place, query }: PageProps): View {
 }
 
 /** Counts the items as the navigation does: an item of the server does not count for the environment. */
-function sayNeeds(needs: OverviewView["needs"], { environment }: Place): string {
+function formatNeeds(needs: OverviewView["needs"], { environment }: Place): string {
   const server = needs.filter(({ target }) => target === "server").length;
   const own = needs.length - server;
-  const words = `${sayCount(own, "item")} in ${PLACE_WORDS[environment]}`;
+  const words = `${formatCount(own, "item")} in ${PLACE_WORDS[environment]}`;
   if (server === 0) return words;
-  return own === 0 ? `${sayCount(server, "item")} of the server` : `${words}, ${server} of the server`;
+  return own === 0 ? `${formatCount(server, "item")} of the server` : `${words}, ${server} of the server`;
 }
 
 /**

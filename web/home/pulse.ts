@@ -4,11 +4,11 @@ import type { HistogramView } from "../../src/engine/event/histogram.ts";
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
 import type { UrlTimesView } from "../../src/insight/overview/url-time.ts";
 import { writeQuery } from "../base/api.ts";
-import { OUTCOMES, sayCount, sayNumber, totalOf } from "../base/count-words.ts";
+import { formatCount, formatNumber, OUTCOMES, totalOf } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { navigate } from "../base/route.ts";
-import { MINUTE_MS, sayExactly, useNow } from "../base/time-words.ts";
+import { formatFullTime, MINUTE_MS, useNow } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Histogram } from "../component/histogram.ts";
 import { Notice } from "../component/notice.ts";
@@ -80,7 +80,7 @@ function useRange<Answer>(name: string, path: string): { data: Answer | undefine
 }
 
 /** Formats `340 ms` or `1.2 s`. */
-function sayTook(ms: number): string {
+function formatTook(ms: number): string {
   return ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
@@ -103,21 +103,21 @@ function Figures({
     ${STATES.map(([name, words, state]) => {
       const href = pagePath(place, "events") + writeQuery({ state, hours });
       return html`<li key=${name} class="figure figure-${name} ${counts !== null && counts[name] > 0 ? "some" : ""}"><a href=${href}>
-        <b>${counts === null ? "…" : about + sayNumber(counts[name])}</b> <span><${StateShape} state=${name} />${words}</span></a></li>`;
+        <b>${counts === null ? "…" : about + formatNumber(counts[name])}</b> <span><${StateShape} state=${name} />${words}</span></a></li>`;
     })}
     <${Refused} place=${place} counts=${counts} />
     ${
       urls !== undefined &&
       urls.p95Ms !== null &&
       html`<li class="figure"><a href=${urls.slowest === null ? null : pagePath(place, "relays", urls.slowest)}
-        title="For the newest ${sayCount(urls.calls, "request")}: median ${sayTook(urls.p50Ms ?? 0)}, 95th percentile ${sayTook(urls.p95Ms)}. Slowest relay: ${urls.slowest ?? ""}.">
-        <b>${sayTook(urls.p95Ms)}</b> <span>Receiver response time, p95</span></a></li>`
+        title="For the newest ${formatCount(urls.calls, "request")}: median ${formatTook(urls.p50Ms ?? 0)}, 95th percentile ${formatTook(urls.p95Ms)}. Slowest relay: ${urls.slowest ?? ""}.">
+        <b>${formatTook(urls.p95Ms)}</b> <span>Receiver response time, p95</span></a></li>`
     }
     ${ticks.slice(0, 1).map(
       ({
         relay,
         at,
-      }) => html`<li key=${relay} class="figure"><a href=${pagePath(place, "relays", relay)} title=${ticks.map((one) => `${one.relay}: ${sayExactly(one.at)}`).join("\n")}>
+      }) => html`<li key=${relay} class="figure"><a href=${pagePath(place, "relays", relay)} title=${ticks.map((one) => `${one.relay}: ${formatFullTime(one.at)}`).join("\n")}>
         <b><${Ago} at=${at} /></b> <span>Next tick: ${relay}</span></a></li>`,
     )}
   </ul>
@@ -131,7 +131,7 @@ function Refused({ place, counts }: { place: Place; counts: ReturnType<typeof ad
   const share = came === 0 ? 0 : Math.round((rejected / came) * 1_000) / 10;
   const words = `Rejected requests${rejected > 0 ? ` (${share}\u00a0%)` : ""}`;
   return html`<li class="figure figure-refused ${rejected > 0 ? "some" : ""}"><a href=${pagePath(place, "requests") + writeQuery({ outcome: "refused" })}>
-      <b>${counts === null ? "…" : sayNumber(rejected)}</b> <span><${StateShape} state="refused" />${words}</span></a></li>`;
+      <b>${counts === null ? "…" : formatNumber(rejected)}</b> <span><${StateShape} state="refused" />${words}</span></a></li>`;
 }
 
 function addUp(bars: HistogramView["bars"]) {

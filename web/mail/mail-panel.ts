@@ -12,7 +12,7 @@ import { CommandLine, Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
 import { MailState } from "./mail-state.ts";
-import { tellEnd } from "./test-mail.ts";
+import { notifyEnd } from "./test-mail.ts";
 
 export function MailPanel({ place, id, onClose }: { place: Place; id: string; onClose: () => void }): View {
   const { data, error, isGone, reload } = useLoad<{ email: Email }>(apiPath(place, "emails", id));
@@ -50,7 +50,7 @@ function SendAgain({ place, email }: { place: Place; email: Email }): View {
     const path = apiPath(place, "emails", email.id, "send-again");
     const sent = await send<{ email: Email }>({ method: "POST", path, changes: [apiPath(place, "emails")] });
     if (sent === null) return;
-    tellEnd(sent.answer.email);
+    notifyEnd(sent.answer.email);
     setAsking(false);
   };
   return html`<p><button data-needs="replay" type="button" onClick=${() => setAsking(true)}>Send again…</button></p>

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { writeQuery } from "../base/api.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 import { ErrorState, Notice, Skeleton } from "../component/notice.ts";
@@ -26,7 +26,7 @@ export function MailServer({ place }: { place: Place }): View {
     ${place.environment === "local" && html`<${Notice} kind="info">In local development Relay sends no mail. All mail stays in the mailbox here.<//>`}
     <${Sends} place=${place} /><${Server} key=${settings.mail.smtp?.host ?? ""} place=${place} /><${Names} place=${place} />
     <${SettingCard} title="Test"><p>Send a test mail to yourself with these settings.</p><${TestMail} place=${place} tellsHere /><//>
-    <${SettingCard} title="Limits"><p>At most ${sayNumber(limits.emailsPerHour ?? 0)} mails from relays per hour for the whole app, and ${sayNumber(limits.eventEmailsPerPersonPerDay ?? 0)} event mails per person and day. Relay retries mail over these limits later. <a href=${pagePath(place, "settings") + writeQuery({ tab: "limits" })}>All limits</a></p><//>
+    <${SettingCard} title="Limits"><p>At most ${formatNumber(limits.emailsPerHour ?? 0)} mails from relays per hour for the whole app, and ${formatNumber(limits.eventEmailsPerPersonPerDay ?? 0)} event mails per person and day. Relay retries mail over these limits later. <a href=${pagePath(place, "settings") + writeQuery({ tab: "limits" })}>All limits</a></p><//>
   </div>`;
 }
 

@@ -1,7 +1,7 @@
 /** Access of a person: one line for each entitlement, with all of its grants. Each grant can be revoked. */
 import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
-import { sayCount, sayNumber } from "../base/count-words.ts";
+import { formatCount, formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { EndDialog } from "../component/end-dialog.ts";
@@ -35,21 +35,21 @@ export function AccessCard({ place, now }: { place: Place; now: PersonNow }): Vi
       : html`<span class="quiet">${suspended ? "None while suspended" : "None"}</span>`
   }</div>
     ${shown.length > 0 && html`<ul class="access-list">${shown.map((one) => html`<${HeldLine} key=${one.entitlement} place=${place} held=${one} onRevoke=${setEnding} />`)}</ul>`}
-    ${held.length > shown.length && html`<button type="button" class="link" onClick=${() => setAll(true)}>Show all ${sayNumber(held.length)}</button>`}
+    ${held.length > shown.length && html`<button type="button" class="link" onClick=${() => setAll(true)}>Show all ${formatNumber(held.length)}</button>`}
     ${
       ending !== null &&
       html`<${EndDialog} title="Revoke ${ending.entitlement}?" method="DELETE" path=${apiPath(place, "grants", ending.id)}
-        words=${sayRevoke(grants, ending)} act="Revoke" done="This grant of ${ending.entitlement} is revoked."
+        words=${formatRevoke(grants, ending)} act="Revoke" done="This grant of ${ending.entitlement} is revoked."
         changes=${[apiPath(place, "persons")]} onClose=${() => setEnding(null)} />`
     }</div>`;
 }
 
-function sayRevoke(grants: readonly Grant[], { entitlement }: Grant): string {
+function formatRevoke(grants: readonly Grant[], { entitlement }: Grant): string {
   const others = grants.filter((one) => one.entitlement === entitlement).length - 1;
   const loses =
     others === 0
       ? "They lose the access at once."
-      : `They keep the access through ${others === 1 ? "another grant" : `the ${sayNumber(others)} other grants`} of it.`;
+      : `They keep the access through ${others === 1 ? "another grant" : `the ${formatNumber(others)} other grants`} of it.`;
   return `${loses} You cannot undo this. If you grant it again, that is a new manual grant.`;
 }
 
@@ -89,7 +89,7 @@ function HeldLine({
         isOne
           ? html`<${From} place=${place} grant=${first} /><${Revoke} grant=${first} onRevoke=${onRevoke} />`
           : html`<span class="held-from"><button type="button" class="link" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
-              <${Icon} name=${isOpen ? "down" : "chevron"} size=${12} />from ${sayGrants(grants)}</button></span>`
+              <${Icon} name=${isOpen ? "down" : "chevron"} size=${12} />from ${formatGrants(grants)}</button></span>`
       }</div>
     ${
       isOpen &&
@@ -109,7 +109,7 @@ function End({ at }: { at: string | null }): View {
 
 function From({ place, grant }: { place: Place; grant: Grant }): View {
   const { relay, eventId, grantedAt } = grant;
-  return html`<span class="held-from"><${Origin} place=${place} relay=${relay} eventId=${eventId} by=${sayHand(grant)} />
+  return html`<span class="held-from"><${Origin} place=${place} relay=${relay} eventId=${eventId} by=${formatSource(grant)} />
     <span class="quiet">· <${Ago} at=${grantedAt} /></span></span>`;
 }
 
@@ -117,10 +117,13 @@ function Revoke({ grant, onRevoke }: { grant: Grant; onRevoke: (grant: Grant) =>
   return html`<button data-needs="act_on_people" type="button" class="quiet-danger small" aria-label="Revoke… ${grant.entitlement}" onClick=${() => onRevoke(grant)}>Revoke…</button>`;
 }
 
-function sayGrants(grants: readonly Grant[]): string {
-  return sayCount(grants.length, grants.every(({ source }) => source === "purchase") ? "purchase" : "grant");
+function formatGrants(grants: readonly Grant[]): string {
+  return formatCount(
+    grants.length,
+    grants.every(({ source }) => source === "purchase") ? "purchase" : "grant",
+  );
 }
 
-function sayHand({ source, sourceRef }: Grant): string {
+function formatSource({ source, sourceRef }: Grant): string {
   return source === "hand" ? `manually by ${sourceRef ?? "unknown"}` : `by a ${source}`;
 }

@@ -1,7 +1,7 @@
 /** Dialog that adds or spends credits. Pressing the button several times changes the balance once. */
 import { useRef, useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { Dialog } from "../component/dialog.ts";
@@ -36,12 +36,12 @@ export function CreditDialog({
       path: apiPath(place, "persons", person.id, "credits"),
       body: { amount, reason, key: sent.current.key },
       changes: [apiPath(place, "persons")],
-      done: ({ balance }) => `${person.email} has ${sayNumber(balance)} credits.`,
+      done: ({ balance }) => `${person.email} has ${formatNumber(balance)} credits.`,
     });
     if (answer !== null) onClose();
   };
   return html`<${Dialog} title="Credits of ${person.email}" onClose=${onClose}><form class="stack" onSubmit=${change}>
-    <p class="quiet">They have ${sayNumber(credits)} now.</p>
+    <p class="quiet">They have ${formatNumber(credits)} now.</p>
     <fieldset class="radios"><legend class="off-screen">Change</legend>
       <label><input type="radio" name="way" checked=${way === 1} onChange=${() => setWay(1)} />Add</label>
       <label><input type="radio" name="way" checked=${way === -1} onChange=${() => setWay(-1)} />Spend</label></fieldset>

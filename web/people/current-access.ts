@@ -4,7 +4,7 @@ import type { PersonNow } from "../../src/interfaces/api/person.ts";
 import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
 import type { Page } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
@@ -29,7 +29,7 @@ export function HasNow({ place, now }: { place: Place; now: PersonNow }): View {
 
 function CreditCard({ now }: { now: PersonNow }): View {
   return html`<div class="card"><h2>Credits</h2>
-    <p class="has-number">${sayNumber(now.credits)}</p>
+    <p class="has-number">${formatNumber(now.credits)}</p>
     <p class="quiet">The timeline shows each change.</p></div>`;
 }
 

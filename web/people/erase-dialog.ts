@@ -7,7 +7,7 @@ import { navigate } from "../base/route.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
-import { tellDone } from "../component/toast.ts";
+import { notifyDone } from "../component/toast.ts";
 import { useSend } from "../component/use-send.ts";
 
 export function EraseDialog({
@@ -27,7 +27,7 @@ export function EraseDialog({
     if ((await send({ method: "DELETE", path })) === null) return;
     // Leaves the page first, so that it does not load the erased person.
     navigate(pagePath(place, "people"), { replace: true });
-    tellDone("Person erased.");
+    notifyDone("Person erased.");
   };
   return html`<${Dialog} title="Erase ${person.email}?" onClose=${onClose}><form class="stack" onSubmit=${erase}>
     <p>You cannot undo this.</p>

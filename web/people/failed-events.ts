@@ -11,7 +11,7 @@ import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Icon } from "../component/icon.ts";
-import { tellDone } from "../component/toast.ts";
+import { notifyDone } from "../component/toast.ts";
 import { EventReplay } from "../event/event-replay.ts";
 import { EventLine } from "./event-line.ts";
 
@@ -36,7 +36,7 @@ export function WentWrong({ place, person }: { place: Place; person: PersonView 
     chosen !== null &&
     html`<${EventReplay} place=${place} id=${chosen} onClose=${() => setChosen(null)} onReplayed=${() => {
       setChosen(null);
-      tellDone("The event runs again.");
+      notifyDone("The event runs again.");
       for (const changed of ["events", "persons"]) invalidate(apiPath(place, changed));
     }} />`;
   if (events.length === 0) return replay || null;

@@ -11,7 +11,7 @@ import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
-import { tellDone } from "../component/toast.ts";
+import { notifyDone } from "../component/toast.ts";
 import { useSend } from "../component/use-send.ts";
 
 const ALL = "?limit=200";
@@ -67,7 +67,7 @@ export function GrantDialog({
     });
     if (sent === null) return;
     const { id, entitlement } = sent.answer.grant;
-    tellDone(`${person.email} has access to ${entitlement}.`, async () => {
+    notifyDone(`${person.email} has access to ${entitlement}.`, async () => {
       await call("DELETE", apiPath(place, "grants", id));
       for (const prefix of changes) invalidate(prefix);
     });

@@ -1,7 +1,7 @@
 /** Facts about a person: id, origin, whether they receive mail, customer ids, store account tokens and attributes. */
 import { useState } from "preact/hooks";
 import type { PersonNow } from "../../src/interfaces/api/person.ts";
-import { sayNamed } from "../audit/words.ts";
+import { formatNamed } from "../audit/words.ts";
 import { call, writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
@@ -23,7 +23,7 @@ export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): V
       <div class="fact"><h2>Address</h2><span class="wrap"><${SafeText} text=${person.email} limit=${100} /></span>
         <button data-needs="act_on_people" type="button" class="small" onClick=${() => setChanging(true)}>Change address…</button></div>
       <div class="fact"><h2>Created</h2><span><${Ago} at=${person.createdAt} /></span>
-        <span class="quiet wrap">created by <${SafeText} text=${sayNamed(person.createdBy)} limit=${80} /></span></div>
+        <span class="quiet wrap">created by <${SafeText} text=${formatNamed(person.createdBy)} limit=${80} /></span></div>
       ${
         now.namesake !== null &&
         html`<div class="fact"><h2>Similar address</h2><span>The same address with another spelling of its domain: <a class="wrap" href=${pagePath(place, "people", now.namesake)}>${now.namesake}</a></span></div>`

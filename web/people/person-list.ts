@@ -4,7 +4,7 @@
  */
 import type { PersonItem } from "../../src/shop/people/person-list.ts";
 import { writeQuery } from "../base/api.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
@@ -90,7 +90,7 @@ function columnsOf(place: Place): Column<PersonItem>[] {
       priority: 3,
       size: "number",
       cell: ({ credits }) =>
-        credits === 0 ? html`<span class="quiet">0</span>` : html`<b>${sayNumber(credits)}</b>`,
+        credits === 0 ? html`<span class="quiet">0</span>` : html`<b>${formatNumber(credits)}</b>`,
     },
     {
       name: "status",

@@ -4,7 +4,7 @@
  */
 import { useState } from "preact/hooks";
 import type { Page, Relay } from "../base/answer.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
@@ -108,7 +108,7 @@ function columnsOf(place: Place): Column<Row>[] {
       priority: 3,
       cell: ({ fields }) => {
         const names = fieldNames(fields);
-        return html`<span class="clip" title=${names.join(", ")}>${sayCount(names.length, "field")} <span class="quiet">${names.join(", ")}</span></span>`;
+        return html`<span class="clip" title=${names.join(", ")}>${formatCount(names.length, "field")} <span class="quiet">${names.join(", ")}</span></span>`;
       },
     },
     timeColumn("time", "Changed", 2, ({ updatedAt }) => updatedAt),

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { FileView } from "../../src/shop/records/file.ts";
 import { writeQuery } from "../base/api.ts";
-import { sayBytes } from "../base/count-words.ts";
+import { formatBytes } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { useList } from "../base/use-list.ts";
@@ -73,7 +73,7 @@ function columnsOf(place: Place, onDelete: (file: FileView) => void): Column<Fil
       size: "name",
       cell: ({ mediaType }) => html`<span class="clip quiet">${mediaType}</span>`,
     },
-    { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => sayBytes(bytes) },
+    { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => formatBytes(bytes) },
     timeColumn("time", "Stored", 2, ({ createdAt }) => createdAt),
     {
       name: "end",
@@ -92,11 +92,11 @@ function UploadDialog({ path, onClose }: { path: string; onClose: () => void }):
   const { send, isSending, error, code } = useSend();
   const choose = (chosen: File | undefined): void => {
     setFile(chosen ?? null);
-    setWrong(chosen === undefined ? null : refuseFile(chosen));
+    setWrong(chosen === undefined ? null : rejectFile(chosen));
   };
   const upload = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    if (file === null || refuseFile(file) !== null) return;
+    if (file === null || rejectFile(file) !== null) return;
     const name = String(new FormData(event.target as HTMLFormElement).get("name") ?? "").trim();
     // The browser leaves the type empty if it does not know it.
     const body = new Blob([file], { type: file.type === "" ? "application/octet-stream" : file.type });
@@ -116,7 +116,7 @@ function UploadDialog({ path, onClose }: { path: string; onClose: () => void }):
     ${
       file !== null &&
       html`<label key=${file.name} class="field"><span>Name</span><input name="name" required autocomplete="off" spellcheck=${false} maxlength="200" defaultValue=${file.name} />
-        <small>${sayBytes(file.size)}. The file name of the download.</small></label>`
+        <small>${formatBytes(file.size)}. The file name of the download.</small></label>`
     }
     ${
       error !== null &&
@@ -128,7 +128,7 @@ function UploadDialog({ path, onClose }: { path: string; onClose: () => void }):
 }
 
 /** Returns why the file is rejected, or null. */
-function refuseFile({ name, size }: File): string | null {
+function rejectFile({ name, size }: File): string | null {
   if (size <= MAX_FILE_MB * 1024 ** 2) return null;
-  return `${name} has ${sayBytes(size)}, over the limit of ${MAX_FILE_MB} MB: choose a smaller file, or store it elsewhere and write its URL into the record.`;
+  return `${name} has ${formatBytes(size)}, over the limit of ${MAX_FILE_MB} MB: choose a smaller file, or store it elsewhere and write its URL into the record.`;
 }

@@ -1,6 +1,6 @@
 /** Texts for the result of a case. */
 import type { CaseResult } from "../../src/rules/relay/relay-case.ts";
-import { sayActionType } from "./relay-words.ts";
+import { formatActionType } from "./relay-words.ts";
 
 const ENDS: Readonly<Record<CaseResult["ends"], string>> = {
   done: "done",
@@ -9,8 +9,8 @@ const ENDS: Readonly<Record<CaseResult["ends"], string>> = {
   failed: "failed",
 };
 
-export function sayCaseResult({ ends, why, actions }: CaseResult): string {
+export function formatCaseResult({ ends, why, actions }: CaseResult): string {
   if (why !== null) return `${ENDS[ends]} (${why})`;
-  const types = actions.map(({ type }) => sayActionType(type).toLowerCase()).join(", ");
+  const types = actions.map(({ type }) => formatActionType(type).toLowerCase()).join(", ");
   return types === "" ? ENDS[ends] : `${ENDS[ends]} (${types})`;
 }

@@ -5,7 +5,7 @@ import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { Dialog } from "../component/dialog.ts";
 import { SafeText } from "../component/safe-text.ts";
-import { sayCaseResult } from "./case-words.ts";
+import { formatCaseResult } from "./case-words.ts";
 
 type Changed = CaseReport["items"];
 
@@ -26,7 +26,7 @@ export function ChangedCaseList({ changed }: { changed: Changed }): View {
   return html`<p>With this definition, ${changed.length > 1 ? "these cases have" : "this case has"} a different result:</p>
     <ul class="changed-cases">${changed.map(
       ({ name, before, change }) =>
-        html`<li key=${name}><b>${name}</b> was ${before === null ? "" : sayCaseResult(before)}, and <${SafeText} text=${change ?? ""} limit=${300} />.</li>`,
+        html`<li key=${name}><b>${name}</b> was ${before === null ? "" : formatCaseResult(before)}, and <${SafeText} text=${change ?? ""} limit=${300} />.</li>`,
     )}</ul>`;
 }
 

@@ -12,7 +12,7 @@ import { JsonView } from "../component/json-view.ts";
 import { Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
-import { sayActionStep, sayActionType } from "./relay-words.ts";
+import { formatActionStep, formatActionType } from "./relay-words.ts";
 
 type Step = Simulation["steps"][number];
 
@@ -63,13 +63,13 @@ export function ExplainedSteps({ place, explanation }: { place: Place; explanati
 
 function titleOf({ step, detail }: Step): string {
   const shown = detail as unknown as Json;
-  if (step === "action" && isObject(shown)) return sayActionType(String(shown.type));
+  if (step === "action" && isObject(shown)) return formatActionType(String(shown.type));
   return TITLES[step];
 }
 
 function messageOf({ step, message, detail }: Step): string {
   const shown = detail as unknown as Json;
-  return step === "action" && isObject(shown) ? sayActionStep(String(shown.type), message) : message;
+  return step === "action" && isObject(shown) ? formatActionStep(String(shown.type), message) : message;
 }
 
 function Detail({ place, step: { step, detail } }: { place: Place; step: Step }): View {

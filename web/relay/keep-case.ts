@@ -6,9 +6,9 @@ import { apiPath, type Place } from "../base/place.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
-import { tellDone } from "../component/toast.ts";
+import { notifyDone } from "../component/toast.ts";
 import { useSend } from "../component/use-send.ts";
-import { sayCaseResult } from "./case-words.ts";
+import { formatCaseResult } from "./case-words.ts";
 
 /** The request of a case, as the service takes it. */
 export interface CaseRequest {
@@ -45,7 +45,7 @@ export function KeepCase({
     const { case: kept } = done.answer;
     close();
     setTyped("");
-    tellDone(`Kept the case ${kept.name}: ${sayCaseResult(kept.expected)}.`);
+    notifyDone(`Kept the case ${kept.name}: ${formatCaseResult(kept.expected)}.`);
   };
   return html`<button data-needs="edit_definitions" type="button" onClick=${() => setOpen(true)}>Keep as a case…</button>
     ${

@@ -21,7 +21,7 @@ import { Notice } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
-import { tellDone } from "../component/toast.ts";
+import { notifyDone } from "../component/toast.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
 import { KitMade, type MadeKit } from "./kit-choice.ts";
@@ -71,7 +71,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
     setQuery({ sell: "", start: "", step: "write" });
     scrollTo(0, 0);
     if (before !== undefined && before !== next)
-      tellDone("The template replaced your text.", async () => write(before));
+      notifyDone("The template replaced your text.", async () => write(before));
   };
   const create = async (): Promise<void> => {
     if (isSaving) return;
@@ -152,6 +152,6 @@ export function NewRelayPage({ place, query }: PageProps): View {
     const before = text;
     keep(null);
     setQuery({ step: "" });
-    tellDone("Draft discarded.", async () => write(before));
+    notifyDone("Draft discarded.", async () => write(before));
   }
 }

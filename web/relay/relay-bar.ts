@@ -1,6 +1,6 @@
 /** Bar of a relay's last 24 hours. Its length compares relays and its colors show the outcomes of events. */
 import type { RelayItem } from "../base/answer.ts";
-import { OUTCOMES, sayNumber, sayOutcomes } from "../base/count-words.ts";
+import { formatNumber, formatOutcomes, OUTCOMES } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 
 const WIDTH = 96;
@@ -13,8 +13,8 @@ export function totalOf(counts: Counts): number {
 }
 
 /** Formats "12 done, 1 dead", or "no events". */
-function sayCounts(counts: Counts): string {
-  const words = sayOutcomes(counts);
+function formatCounts(counts: Counts): string {
+  const words = formatOutcomes(counts);
   return counts.approximate && totalOf(counts) > 0 ? `about ${words}` : words;
 }
 
@@ -23,8 +23,8 @@ export function RelayBar({ counts, most }: { counts: Counts; most: number }): Vi
   const total = totalOf(counts);
   const length = total === 0 ? 0 : Math.max(8, WIDTH * Math.sqrt(total / Math.max(most, 1)));
   let at = 0;
-  return html`<span class="bar" title="Last 24 hours: ${sayCounts(counts)}">
-    <svg width=${WIDTH} height=${HEIGHT} role="img" aria-label="Last 24 hours: ${sayCounts(counts)}">
+  return html`<span class="bar" title="Last 24 hours: ${formatCounts(counts)}">
+    <svg width=${WIDTH} height=${HEIGHT} role="img" aria-label="Last 24 hours: ${formatCounts(counts)}">
       <rect class="bar-ground" width=${WIDTH} height=${HEIGHT} rx="3" />
       ${OUTCOMES.map((part) => {
         if (counts[part] === 0) return null;
@@ -33,6 +33,6 @@ export function RelayBar({ counts, most }: { counts: Counts; most: number }): Vi
         return html`<rect key=${part} class="bar-${part}" x=${at - width} width=${width} height=${HEIGHT} />`;
       })}
     </svg>
-    <span class="bar-count">${total === 0 ? "–" : sayNumber(total)}</span>
+    <span class="bar-count">${total === 0 ? "–" : formatNumber(total)}</span>
   </span>`;
 }

@@ -10,9 +10,9 @@ import { Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
-import { tellDone } from "../component/toast.ts";
+import { notifyDone } from "../component/toast.ts";
 import { useSend } from "../component/use-send.ts";
-import { sayCaseResult } from "./case-words.ts";
+import { formatCaseResult } from "./case-words.ts";
 
 export function RelayCases({
   place,
@@ -83,7 +83,7 @@ function CaseRow({
     undo?: () => Promise<unknown>,
   ): Promise<void> => {
     const sent = await send({ method, path: own, changes: [path], tellsRefusal: true });
-    if (sent !== null) tellDone(done, undo);
+    if (sent !== null) notifyDone(done, undo);
   };
   const restore = async (): Promise<unknown> =>
     await send({
@@ -94,7 +94,7 @@ function CaseRow({
     });
   return html`<li class="test-case">
     <span class="clip"><b>${kept.name}</b> <span class="quiet">kept <${Ago} at=${kept.updatedAt} /></span></span>
-    <span class="test-case-result"><${SafeText} text=${sayCaseResult(kept.expected)} limit=${200} />
+    <span class="test-case-result"><${SafeText} text=${formatCaseResult(kept.expected)} limit=${200} />
       ${item?.change != null && html`, <span class="test-case-change"><${SafeText} text=${item.change} limit=${300} /></span>`}
       ${item?.outcome === "as_before" && html`, <span class="quiet">as before</span>`}</span>
     <span class="test-case-actions">

@@ -52,7 +52,7 @@ export function RelayConflict({
   }, []);
   const text = (): string => sides.current?.text() ?? mine;
   return html`<${Dialog} title="The relay changed while you edited it" onClose=${onClose} wide>
-    <p>Version ${theirs.version} was ${sayCame(theirs.origin)} <${Ago} at=${theirs.origin.at} />. Your changes are not saved.</p>
+    <p>Version ${theirs.version} was ${formatOrigin(theirs.origin)} <${Ago} at=${theirs.origin.at} />. Your changes are not saved.</p>
     <div class="conflict-heads" aria-hidden="true" hidden=${!isReady}><span>Version ${theirs.version}, stored</span><span>Your unsaved version: edit it, or use parts of the stored version</span></div>
     <div ref=${host} class="conflict-sides" hidden=${!isReady}></div>
     ${!isReady && html`<${TextDiff} left=${theirText} right=${mine} label="Differences: minus is the stored version, plus is yours" />`}
@@ -64,7 +64,7 @@ export function RelayConflict({
   <//>`;
 }
 
-function sayCame({ kind, promotedFrom }: Relay["origin"]): string {
+function formatOrigin({ kind, promotedFrom }: Relay["origin"]): string {
   if (promotedFrom !== undefined) return `promoted from ${promotedFrom}`;
   return kind === "file" ? "synced from a file" : "saved in the dashboard";
 }

@@ -16,7 +16,7 @@ import { afterMaking } from "../component/create-item.ts";
 import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
-import { tellDone } from "../component/toast.ts";
+import { notifyDone } from "../component/toast.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
 import { ChangedCases, findChangedCases } from "./changed-cases.ts";
@@ -72,7 +72,7 @@ export function RelayDefinition({
     keep(null);
     setProblems(NONE);
     setError(null);
-    if (before !== null) tellDone("Draft discarded.", async () => keep(before));
+    if (before !== null) notifyDone("Draft discarded.", async () => keep(before));
   };
   useLayoutEffect(() => {
     if (!isChanged || isKept) return;
@@ -107,7 +107,7 @@ export function RelayDefinition({
       onSaved(saved);
       const next = replaced === null ? null : afterMaking(place, query);
       if (next !== null) navigate(next);
-      tellDone(`Saved ${relay.name} as version ${saved.relay.version}${sayWritten(saved)}.`);
+      notifyDone(`Saved ${relay.name} as version ${saved.relay.version}${formatWritten(saved)}.`);
     } catch (thrown) {
       const problem = thrown instanceof ApiError ? thrown : null;
       if (what !== text) write(what, draft?.version ?? relay.version);
@@ -177,6 +177,6 @@ function replaceName(text: string, name: string, by: string): string {
 }
 
 /** Returns the file that the save wrote, which exists only in local development. */
-function sayWritten({ file }: { file?: string | undefined }): string {
+function formatWritten({ file }: { file?: string | undefined }): string {
   return file === undefined ? "" : `, and wrote ${file}`;
 }

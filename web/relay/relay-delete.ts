@@ -10,7 +10,7 @@ import { navigate } from "../base/route.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
-import { tellDone, tellFailed } from "../component/toast.ts";
+import { notifyDone, notifyFailed } from "../component/toast.ts";
 
 export function RelayDelete({
   place,
@@ -33,8 +33,8 @@ export function RelayDelete({
       const { warnings } = (await call<{ warnings: Warning[] } | undefined>("DELETE", path)) ?? {
         warnings: [],
       };
-      if (warnings.length === 0) tellDone(`Deleted ${relay.name}${isLocal ? " and its file" : ""}.`);
-      else tellFailed(`Deleted ${relay.name}. ${warnings.map(({ message }) => message).join(" ")}`);
+      if (warnings.length === 0) notifyDone(`Deleted ${relay.name}${isLocal ? " and its file" : ""}.`);
+      else notifyFailed(`Deleted ${relay.name}. ${warnings.map(({ message }) => message).join(" ")}`);
       navigate(pagePath(place, "relays"));
     } catch (thrown) {
       setError(sentenceOf(thrown));
@@ -43,7 +43,7 @@ export function RelayDelete({
   };
   return html`<${Dialog} title="Delete ${relay.name}?" onClose=${onClose}>
     <p>
-      ${sayConsequence(relay, isLocal)}
+      ${formatConsequence(relay, isLocal)}
       </p>
     <form class="stack" onSubmit=${remove}>
       <label class="field"><span>Type <b>${relay.name}</b> to confirm</span>
@@ -57,7 +57,7 @@ export function RelayDelete({
   <//>`;
 }
 
-function sayConsequence({ trigger, name, origin }: Relay, isLocal: boolean): string {
+function formatConsequence({ trigger, name, origin }: Relay, isLocal: boolean): string {
   const stops =
     trigger === "receiver"
       ? "Its receiver URL responds with 404 at once, so requests of the provider are lost."

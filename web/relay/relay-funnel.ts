@@ -1,11 +1,11 @@
 /** Funnel of a relay's requests of the last 24 hours: how many passed each step, what stopped the others, and a link to their list. */
 import type { FunnelView } from "../../src/insight/overview/funnel.ts";
 import { writeQuery } from "../base/api.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { findMovedPath } from "../base/section-path.ts";
-import { sayMoment, useNow } from "../base/time-words.ts";
+import { formatMoment, useNow } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Notice, Skeleton } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
@@ -39,7 +39,7 @@ function Funnel({ place, funnel }: { place: Place; funnel: FunnelView }): View {
   const most = Math.max(1, ...boxes.map(({ came }) => came));
   return html`<p class="funnel-said"><${Sentence} text=${message} /></p>
     ${(boxes[0]?.came ?? 0) > 0 && html`<ol class="funnel">${boxes.map((box) => html`<${BoxRow} key="${box.step} ${box.action}" place=${place} box=${box} most=${most} funnel=${funnel} />`)}</ol>`}
-    ${callsSince !== null && html`<p class="quiet">Relay knows rejected requests only since ${sayMoment(callsSince, now)}: the true number can be higher.</p>`}
+    ${callsSince !== null && html`<p class="quiet">Relay knows rejected requests only since ${formatMoment(callsSince, now)}: the true number can be higher.</p>`}
     ${approximate && html`<p class="quiet">Approximate: based on the newest events.</p>`}`;
 }
 
@@ -57,11 +57,11 @@ function BoxRow({
   const { step, title, passed, waits, waitsFor, stops } = box;
   const isLeast = callsSince !== null && CALL_STEPS.includes(step);
   return html`<li class="funnel-box">
-    <span class="funnel-count" title=${isLeast ? "At least" : ""}>${sayNumber(passed)}${isLeast && "+"}</span>
+    <span class="funnel-count" title=${isLeast ? "At least" : ""}>${formatNumber(passed)}${isLeast && "+"}</span>
     <div><p class="funnel-title">${title}</p><${Bar} count=${passed} most=${most} />
       ${
         waits > 0 &&
-        html`<p class="funnel-stop"><${StateMark} state="queued" word="${sayNumber(waits)} ${waits === 1 ? "waits" : "wait"} here" />
+        html`<p class="funnel-stop"><${StateMark} state="queued" word="${formatNumber(waits)} ${waits === 1 ? "waits" : "wait"} here" />
           ${waitsFor !== null && html`<${Why} place=${place} stop=${waitsFor} label="that wait after" before=${waits > waitsFor.count ? "Most after " : "After "} />`}</p>`
       }
       ${stops.map((stop) => html`<${StopRow} key=${stop.code} place=${place} stop=${stop} about=${approximate && step !== "calls"} />`)}
@@ -70,7 +70,7 @@ function BoxRow({
 
 function StopRow({ place, stop, about }: { place: Place; stop: Stop; about: boolean }): View {
   const { code, count } = stop;
-  const words = `${about ? "about " : ""}${sayNumber(count)} stopped`;
+  const words = `${about ? "about " : ""}${formatNumber(count)} stopped`;
   const isUsual = code === "when" || code === "duplicate";
   return html`<p class="funnel-stop"><${StateMark} state=${isUsual ? "skipped" : "failed"} word=${words} />
     <${Why} place=${place} stop=${stop} label="that stopped with" /></p>`;

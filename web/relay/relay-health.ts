@@ -4,14 +4,14 @@ import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { EventCounts } from "../../src/engine/event/count.ts";
 import type { HealthView } from "../../src/insight/overview/health.ts";
 import { writeQuery } from "../base/api.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { MakeThing } from "../component/create-item.ts";
 import { Explanation, SAID_STANDS } from "../component/explanation.ts";
-import { MendWay, PasteSecretLink } from "../component/fix-link.ts";
+import { FixWay, PasteSecretLink } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { UndoChange } from "../component/recent-change.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
@@ -77,7 +77,7 @@ export function HealthReason({
     <div class="health-ways">
       ${change !== null && html`<${UndoChange} place=${place} change=${change} relay=${name} back="relay" />`}
       ${cause !== null && cause.missing !== null && html`<${MakeThing} place=${place} thing=${cause.missing} relay=${name} back="relay" changed=${change !== null} />`}
-      ${newest !== null && !isOver && html`<${MendWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${name} />`}
+      ${newest !== null && !isOver && html`<${FixWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${name} />`}
       ${
         health.code === "relay_failed" &&
         html`<button data-needs="replay" type="button" class=${isOver && newest?.reason !== "missed" ? "primary" : ""} onClick=${() => setChosen({ state: "dead", relay: name })}><${Icon} name="replay" size=${14} />Replay its dead events…</button>`
@@ -116,5 +116,5 @@ function Waiting({ place, relay, reason }: { place: Place; relay: string; reason
   const queued = useLoad<{ counts: EventCounts }>(path, COUNT_MS).data?.counts.queued;
   if (queued === undefined || (queued.count === 0 && !queued.isMore)) return null;
   const to = pagePath(place, "events") + writeQuery({ relay, state: "queued", reason });
-  return html`<a class="button" href=${to}>Show waiting events (${sayNumber(queued.count)}${queued.isMore && "+"})</a>`;
+  return html`<a class="button" href=${to}>Show waiting events (${formatNumber(queued.count)}${queued.isMore && "+"})</a>`;
 }

@@ -2,10 +2,10 @@
 import { useEffect, useState } from "preact/hooks";
 import type { CheckedDefinition } from "../../src/interfaces/api/explain.ts";
 import type { RelayVersion } from "../../src/rules/relay/relay-version.ts";
-import { sayNamed } from "../audit/words.ts";
+import { formatNamed } from "../audit/words.ts";
 import type { Page, Relay, SavedRelay } from "../base/answer.ts";
 import { call, RawJson, sentenceOf } from "../base/api.ts";
-import { sayCommit } from "../base/commit-words.ts";
+import { formatCommit } from "../base/commit-words.ts";
 import { writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { put } from "../base/loaded.ts";
@@ -109,16 +109,16 @@ function Version({
   const from =
     promotedFrom !== undefined ? `, promoted from ${promotedFrom}` : origin === "file" ? ", from a file" : "";
   const ofCommit =
-    commit === undefined ? "" : html` of commit <code title=${commit}>${sayCommit(commit)}</code>`;
+    commit === undefined ? "" : html` of commit <code title=${commit}>${formatCommit(commit)}</code>`;
   return html`<li class="relay-version" aria-label="Version ${version}">
     <div class="version-head">
       <h2><button type="button" class="version-name" aria-expanded=${isOpen}
         onClick=${() => setQuery({ version: isOpen ? "none" : String(version) })}>Version ${version}</button></h2>
       ${isNow && html`<span class="version-now">in force</span>`}
-      <span class="quiet">${sayNamed(actor, actorName)}${from}${ofCommit} · <${Ago} at=${at} /></span>
+      <span class="quiet">${formatNamed(actor, actorName)}${from}${ofCommit} · <${Ago} at=${at} /></span>
       ${!isNow && html`<button data-needs="edit_definitions" type="button" class="small" aria-label="Restore version ${version}…" onClick=${onRestore}>Restore…</button>`}
     </div>
-    <p class="version-changed">${sayChanged(restores, before === null, changed)}</p>
+    <p class="version-changed">${renderChanged(restores, before === null, changed)}</p>
     ${
       isOpen &&
       (before === null
@@ -130,7 +130,7 @@ function Version({
 
 const SHOWN_FIELDS = 4;
 
-function sayChanged(restores: number | undefined, isFirst: boolean, changed: readonly string[]): View {
+function renderChanged(restores: number | undefined, isFirst: boolean, changed: readonly string[]): View {
   if (isFirst) return "Relay created.";
   const fields = changed.slice(0, SHOWN_FIELDS);
   const more = changed.length - fields.length;

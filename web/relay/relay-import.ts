@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { SenderView } from "../../src/rules/senders/sender-view.ts";
 import { sentenceOf } from "../base/api.ts";
-import { sayCount, sayNumber } from "../base/count-words.ts";
+import { formatCount, formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place } from "../base/place.ts";
@@ -82,7 +82,7 @@ export function RelayMissed({
       setStage({ is: "imported", tally });
     } catch (thrown) {
       setError(
-        `${sentenceOf(thrown)} ${sayCount(entered, "event")} were imported before the stop. Choose the same file again: Relay skips events that it already has.`,
+        `${sentenceOf(thrown)} ${formatCount(entered, "event")} were imported before the stop. Choose the same file again: Relay skips events that it already has.`,
       );
       setStage({ is: "choosing" });
     }
@@ -118,7 +118,7 @@ export function RelayMissed({
       }
       ${
         stage.is === "imported" &&
-        html`<${Notice} kind="good">${sayCount(countNew(stage.tally), "event")} imported. They run now.<//>
+        html`<${Notice} kind="good">${formatCount(countNew(stage.tally), "event")} imported. They run now.<//>
           <${TallyView} tally=${stage.tally} />`
       }
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
@@ -129,7 +129,7 @@ export function RelayMissed({
       ${
         stage.is === "planned" &&
         html`<button type="button" class="primary" disabled=${countNew(stage.plan) === 0} onClick=${() => void carry(stage)}>
-          ${countNew(stage.plan) === 0 ? "Nothing to import" : `Import ${sayCount(countNew(stage.plan), "event")}`}</button>`
+          ${countNew(stage.plan) === 0 ? "Nothing to import" : `Import ${formatCount(countNew(stage.plan), "event")}`}</button>`
       }
     </div><//>`;
 }
@@ -140,27 +140,27 @@ function TallyView({ tally }: { tally: MissedTally }): View {
   const left = sorted.slice(SHOWN_CAUSES).reduce((sum, one) => sum + one.count, 0);
   const unsigned = counts.new - verified;
   return html`<dl class="facts">
-      <div><dt>Lines</dt><dd>${sayNumber(lines)}</dd></div>
-      <div><dt>New</dt><dd><b>${sayNumber(counts.new)}</b>${counts.new > 0 && html`<span class="quiet"> ${sayNumber(verified)} verified, ${sayNumber(unsigned)} not</span>`}</dd></div>
-      <div><dt>Duplicates</dt><dd>${sayNumber(counts.known)}</dd></div>
-      <div><dt>Ignored (when)</dt><dd>${sayNumber(counts.ignored)}</dd></div>
-      <div><dt>Rejected</dt><dd>${sayNumber(counts.refused)}</dd></div>
+      <div><dt>Lines</dt><dd>${formatNumber(lines)}</dd></div>
+      <div><dt>New</dt><dd><b>${formatNumber(counts.new)}</b>${counts.new > 0 && html`<span class="quiet"> ${formatNumber(verified)} verified, ${formatNumber(unsigned)} not</span>`}</dd></div>
+      <div><dt>Duplicates</dt><dd>${formatNumber(counts.known)}</dd></div>
+      <div><dt>Ignored (when)</dt><dd>${formatNumber(counts.ignored)}</dd></div>
+      <div><dt>Rejected</dt><dd>${formatNumber(counts.refused)}</dd></div>
     </dl>
     ${
       relays.size > 0 &&
-      html`<p>Each line is offered to this relay and to those that follow it: ${sayCount(countNew(tally), "new event")}.</p>
+      html`<p>Each line is offered to this relay and to those that follow it: ${formatCount(countNew(tally), "new event")}.</p>
       <ul class="missed-causes">${[...relays].map(
         ([relay, own]) =>
-          html`<li key=${relay}><b>${relay}</b>: ${sayNumber(own.new)} new, ${sayCount(own.known, "duplicate")}, ${sayNumber(own.ignored)} ignored, ${sayNumber(own.refused)} rejected</li>`,
+          html`<li key=${relay}><b>${relay}</b>: ${formatNumber(own.new)} new, ${formatCount(own.known, "duplicate")}, ${formatNumber(own.ignored)} ignored, ${formatNumber(own.refused)} rejected</li>`,
       )}</ul>`
     }
     ${sorted.length > 0 && html`<${Causes} causes=${sorted.slice(0, SHOWN_CAUSES)} />`}
-    ${left > 0 && html`<details><summary>${sayCount(left, "line")} for other causes</summary><${Causes} causes=${sorted.slice(SHOWN_CAUSES)} /></details>`}`;
+    ${left > 0 && html`<details><summary>${formatCount(left, "line")} for other causes</summary><${Causes} causes=${sorted.slice(SHOWN_CAUSES)} /></details>`}`;
 }
 
 function Causes({ causes }: { causes: readonly MissedCause[] }): View {
   return html`<ul class="missed-causes">${causes.map(
     (cause) =>
-      html`<li key=${cause.message}><b>${cause.outcome === "refused" ? "Rejected" : "Ignored"}</b>: ${sayCount(cause.count, "line")} (${cause.lines.join(", ")}${cause.count > cause.lines.length ? ", …" : ""}): <${Sentence} text=${cause.message} /></li>`,
+      html`<li key=${cause.message}><b>${cause.outcome === "refused" ? "Rejected" : "Ignored"}</b>: ${formatCount(cause.count, "line")} (${cause.lines.join(", ")}${cause.count > cause.lines.length ? ", …" : ""}): <${Sentence} text=${cause.message} /></li>`,
   )}</ul>`;
 }

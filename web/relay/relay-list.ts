@@ -1,13 +1,13 @@
 /** List of the environment's relays. */
 import { WaitingApprovals } from "../approval/waiting-approvals.ts";
 import type { RelayItem } from "../base/answer.ts";
-import { sayCount, sayNumber } from "../base/count-words.ts";
+import { formatCount, formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
 import { apiPath, pagePath } from "../base/place.ts";
 import { setQuery } from "../base/route.ts";
-import { sayTimesIn, useNow } from "../base/time-words.ts";
-import { useWholeList } from "../base/use-list.ts";
+import { formatTimesIn, useNow } from "../base/time-words.ts";
+import { useCompleteList } from "../base/use-list.ts";
 import { Choice } from "../component/choice.ts";
 import { Icon } from "../component/icon.ts";
 import { EmptyState, FromBefore, NotYet } from "../component/notice.ts";
@@ -28,7 +28,7 @@ const SORTS = [
 
 export function RelayListPage({ place, query }: PageProps): View {
   const path = `${apiPath(place, "relays")}?limit=200`;
-  const list = useWholeList<RelayItem>(path, REFRESH_MS);
+  const list = useCompleteList<RelayItem>(path, REFRESH_MS);
   const { items, error, reload } = list;
   const now = useNow(60_000);
   const wanted = (query.get("q") ?? "").toLowerCase();
@@ -43,7 +43,7 @@ export function RelayListPage({ place, query }: PageProps): View {
     items !== undefined &&
     all.length > 0 &&
     html`<span class="quiet">
-    ${isFiltered && list.next === null && `${sayNumber(shown.length)} of `}${sayCount(all.length, "relay")}${list.next !== null && " and more"}</span>`
+    ${isFiltered && list.next === null && `${formatNumber(shown.length)} of `}${formatCount(all.length, "relay")}${list.next !== null && " and more"}</span>`
   }>
       ${place.environment === "development" && all.length > 0 && html`<a class="button" data-needs="request_changes" href=${pagePath(place, "relays", "to", "production")}>Promote to production…</a>`}
       <a class="button primary" data-needs="edit_definitions" href=${pagePath(place, "relays", "new")}><${Icon} name="plus" size=${14} />New relay</a>
@@ -75,8 +75,8 @@ export function RelayListPage({ place, query }: PageProps): View {
                   <td class="cell-main"><a data-row href=${pagePath(place, "relays", relay.name)}>${relay.name}</a>
                     <${RelayOrigin} origin=${relay.origin} /></td>
                   <td class="cell-words"><span class="clip" title=${relay.triggerInWords}>${relay.triggerInWords}</span>
-                    <span class="quiet">${sayCount(relay.actions, "action")}</span></td>
-                  <td class="cell-health"><span class="clip" title=${sayTimesIn(relay.health.message, now)}><${HealthMark} health=${relay.health} /></span></td>
+                    <span class="quiet">${formatCount(relay.actions, "action")}</span></td>
+                  <td class="cell-health"><span class="clip" title=${formatTimesIn(relay.health.message, now)}><${HealthMark} health=${relay.health} /></span></td>
                   <td><${RelayBar} counts=${relay.last24h} most=${most} /></td>
                   <td class="cell-time"><${Ago} at=${relay.lastEventAt} /></td>
                 </tr>`,
@@ -104,7 +104,7 @@ function hasState(relay: RelayItem, state: string): boolean {
 function statesOf(relays: readonly RelayItem[], chosen: string): [state: string, words: string][] {
   return Object.entries(HEALTH_DISPLAY).flatMap(([state, { name }]) => {
     const count = relays.filter((relay) => hasState(relay, state)).length;
-    return count === 0 && state !== chosen ? [] : [[state, `${name} · ${sayNumber(count)}`]];
+    return count === 0 && state !== chosen ? [] : [[state, `${name} · ${formatNumber(count)}`]];
   });
 }
 

@@ -11,7 +11,7 @@ import { CopyButton } from "../component/copy-button.ts";
 import { Notice, Skeleton } from "../component/notice.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
-import { tellDone } from "../component/toast.ts";
+import { notifyDone } from "../component/toast.ts";
 import { useSend } from "../component/use-send.ts";
 import { EventTable } from "../event/event-table.ts";
 import { RelayCalls } from "../request/relay-requests.ts";
@@ -21,8 +21,8 @@ import { HealthReason } from "./relay-health.ts";
 import { RelayOrigin } from "./relay-origin.ts";
 import { RelayRetries } from "./relay-retries.ts";
 import { RelaySkipped } from "./relay-skipped.ts";
-import { sayAction } from "./relay-words.ts";
-import { type SentTest, saySentTest } from "./sent-test.ts";
+import { formatAction } from "./relay-words.ts";
+import { formatSentTest, type SentTest } from "./sent-test.ts";
 
 const EVENTS_MS = 2_000;
 const SHOWN_EVENTS = 8;
@@ -47,7 +47,7 @@ export function RelayOverview({
     ${relay.state === "active" && html`<${RelayRetries} place=${place} name=${name} />`}
     ${relay.trigger === "schedule" && html`<${RelaySkipped} place=${place} name=${name} />`}
     <p class="lead">${sentence(relay.triggerInWords)}:</p>
-    <ol class="steps">${relay.definition.actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
+    <ol class="steps">${relay.definition.actions.map((action, at) => html`<li key=${at}>${formatAction(action)}</li>`)}</ol>
     ${relay.problems
       .filter(
         ({ code }) =>
@@ -145,7 +145,7 @@ function TestEvent({ place, name }: { place: Place; name: string }): View {
     const { eventId } = done.answer;
     const link =
       eventId === null ? undefined : { to: pagePath(place, "events", eventId), words: "Open event" };
-    tellDone(saySentTest(done.answer), undefined, link);
+    notifyDone(formatSentTest(done.answer), undefined, link);
   };
   return html`<button data-needs="edit_definitions" type="button" disabled=${isSending} title="A test event has the same effects as a real one"
     onClick=${() => void sendOne()}>${isSending ? "Sending…" : "Send a test event"}</button>`;

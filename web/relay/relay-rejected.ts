@@ -1,7 +1,7 @@
 /** List of the events that a relay rejected while its secret or recipe was wrong: which of them arrived since then, and the import of the others. */
 import { useState } from "preact/hooks";
 import type { RejectedView } from "../../src/rules/relay/rejected-request.ts";
-import { sayCount, sayNumber } from "../base/count-words.ts";
+import { formatCount, formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
@@ -40,16 +40,16 @@ export function RelayRejected({ place, name }: { place: Place; name: string }): 
     ${asks === "import" && html`<${RelayMissed} place=${place} name=${name} onClose=${finish} />`}
     ${
       asks === "close" &&
-      html`<${EndDialog} title="Close the list of ${name}?" words=${sayConsequence(rejected)} act="Close the list" method="POST"
+      html`<${EndDialog} title="Close the list of ${name}?" words=${formatConsequence(rejected)} act="Close the list" method="POST"
         path="${path}/close" changes=${changes} done="Closed. The list is deleted." onClose=${finish} />`
     }
   </section>`;
 }
 
-function sayConsequence({ missing, withoutId }: RejectedView): string {
+function formatConsequence({ missing, withoutId }: RejectedView): string {
   const left = [
-    ...(missing > 0 ? [`${sayCount(missing, "event")} still missing`] : []),
-    ...(withoutId > 0 ? [`${sayCount(withoutId, "request")} without a readable event id`] : []),
+    ...(missing > 0 ? [`${formatCount(missing, "event")} still missing`] : []),
+    ...(withoutId > 0 ? [`${formatCount(withoutId, "request")} without a readable event id`] : []),
   ];
   return `Relay deletes the list (${left.join(", ")}) and Home no longer shows it. Events that arrive later run as usual. Close the list only if nothing more is to come.`;
 }
@@ -70,5 +70,5 @@ function Items({ place, items }: { place: Place; items: RejectedView["items"] })
           ${event !== null && html`<a href=${pagePath(place, "events", event)} aria-label="Open event ${event}">Open event</a>`}
           <span class="call-time">first rejected at <${Moment} at=${firstAt} /></span></p></li>`,
     )}</ul>
-    ${left > 0 && html`<p class="quiet">${sayNumber(left)} more are not shown.</p>`}`;
+    ${left > 0 && html`<p class="quiet">${formatNumber(left)} more are not shown.</p>`}`;
 }

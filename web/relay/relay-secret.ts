@@ -5,7 +5,7 @@ import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { setQuery } from "../base/route.ts";
 import { serviceNow } from "../base/service-clock.ts";
-import { sayExactly, sayMoment } from "../base/time-words.ts";
+import { formatFullTime, formatMoment } from "../base/time-words.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { DOCS, DocsLink } from "../component/docs-link.ts";
 import { Notice } from "../component/notice.ts";
@@ -141,5 +141,5 @@ function SigningOverlap({
 
 /** Shows a future time, both exact and relative. */
 function FutureTime({ at }: { at: string }): View {
-  return html`<time datetime=${at} title=${sayExactly(at)}>${sayMoment(at, serviceNow())}</time> (<${Ago} at=${at} />)`;
+  return html`<time datetime=${at} title=${formatFullTime(at)}>${formatMoment(at, serviceNow())}</time> (<${Ago} at=${at} />)`;
 }

@@ -1,16 +1,16 @@
 /** Runs of a schedule that a hold of the environment skipped, with a dialog that starts the chosen ones. */
 import { useState } from "preact/hooks";
 import type { SkippedRunsView, StartedRunsView } from "../../src/engine/schedule/skipped-run.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
-import { sayMoment, useNow } from "../base/time-words.ts";
+import { formatMoment, useNow } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { Moment } from "../component/time.ts";
-import { tellDone } from "../component/toast.ts";
+import { notifyDone } from "../component/toast.ts";
 import { useSend } from "../component/use-send.ts";
 
 const REFRESH_MS = 10_000;
@@ -22,7 +22,7 @@ export function RelaySkipped({ place, name }: { place: Place; name: string }): V
   if (data === undefined) return null;
   const { held, runs } = data.skipped;
   if (runs.length === 0 && !isOpen) return null;
-  return html`<${Notice} kind="info">A hold skipped <b>${sayCount(runs.length, "run")}</b> of this schedule, the last at <${Moment} at=${runs.at(-1)?.at ?? ""} />.${" "}
+  return html`<${Notice} kind="info">A hold skipped <b>${formatCount(runs.length, "run")}</b> of this schedule, the last at <${Moment} at=${runs.at(-1)?.at ?? ""} />.${" "}
     ${held ? "They do not run after the release" : "They do not run"}, unless you start them.${" "}
     <button data-needs="replay" type="button" onClick=${() => setOpen(true)}>Run the ${runs.length === 1 ? "skipped run" : `${runs.length} skipped runs`}…</button><//>
     ${isOpen && html`<${StartDialog} place=${place} name=${name} path=${path} skipped=${data.skipped} onClose=${() => setOpen(false)} />`}`;
@@ -56,27 +56,27 @@ function StartDialog({ place, name, path, skipped, onClose }: Props): View {
       changes: [path, apiPath(place, "events"), apiPath(place, "relays"), apiPath(place, "overview")],
     });
     if (sent === null) return;
-    tellDone(saySent(sent.answer));
+    notifyDone(formatSent(sent.answer));
     onClose();
   };
   return html`<${Dialog} title="Run skipped runs of ${name}?" onClose=${onClose}>
     <p>Each run has its scheduled time and uses the current definition. A run never starts twice. The list has at most the last 100 runs of the current trigger.${
       skipped.held && " The environment is on hold, so the runs wait for the release."
     }</p>
-    <label class="plan-choice"><input type="checkbox" checked=${isAll} onChange=${() => setChosen(new Set(isAll ? [] : offered))} /> All ${sayCount(offered.length, "run")}</label>
+    <label class="plan-choice"><input type="checkbox" checked=${isAll} onChange=${() => setChosen(new Set(isAll ? [] : offered))} /> All ${formatCount(offered.length, "run")}</label>
     <ul class="skipped-runs" aria-label="Skipped runs">${offered.map(
       (at) =>
-        html`<li key=${at}><label class="plan-choice"><input type="checkbox" checked=${chosen.has(at)} onChange=${() => choose(at)} /> <time datetime=${at}>${sayMoment(at, now, { dated: true })}</time></label></li>`,
+        html`<li key=${at}><label class="plan-choice"><input type="checkbox" checked=${chosen.has(at)} onChange=${() => choose(at)} /> <time datetime=${at}>${formatMoment(at, now, { dated: true })}</time></label></li>`,
     )}</ul>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending || chosen.size === 0} onClick=${() => void start()}>
-        ${isSending ? "Starting…" : chosen.size === 0 ? "Run" : `Run ${sayCount(chosen.size, "skipped run")}`}</button></div><//>`;
+        ${isSending ? "Starting…" : chosen.size === 0 ? "Run" : `Run ${formatCount(chosen.size, "skipped run")}`}</button></div><//>`;
 }
 
-function saySent({ held, runs }: StartedRunsView): string {
+function formatSent({ held, runs }: StartedRunsView): string {
   const started = runs.filter((run) => run.started).length;
   const known = runs.length - started;
-  const rest = known === 0 ? "" : ` ${sayCount(known, "run")} had an event already.`;
-  return `${sayCount(started, "run")} started.${rest}${held ? " They wait for the release of the hold." : ""}`;
+  const rest = known === 0 ? "" : ` ${formatCount(known, "run")} had an event already.`;
+  return `${formatCount(started, "run")} started.${rest}${held ? " They wait for the release of the hold." : ""}`;
 }

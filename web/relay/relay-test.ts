@@ -16,7 +16,7 @@ import { ExplainedSteps } from "./explained-steps.ts";
 import { type CaseRequest, KeepCase } from "./keep-case.ts";
 import { readPastedCall } from "./pasted-request.ts";
 import { RelayCases } from "./relay-cases.ts";
-import { formatBody, type SentTest, saySentTest } from "./sent-test.ts";
+import { formatBody, formatSentTest, type SentTest } from "./sent-test.ts";
 import { PickedCall, StoredEvents } from "./test-pick.ts";
 
 type Way = "example" | "paste" | "event";
@@ -232,7 +232,7 @@ function SendForReal({
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     ${
       sent !== null &&
-      html`<p role="status" class="test-sent">${saySentTest(sent)} ${
+      html`<p role="status" class="test-sent">${formatSentTest(sent)} ${
         sent.eventId === null
           ? html`<a href=${pagePath(place, "events") + writeQuery({ relay: name })}>Show events of ${name}</a>`
           : html`<a href=${pagePath(place, "events", sent.eventId)}>Open event</a>`

@@ -1,5 +1,5 @@
 /** Texts for a relay's actions. The API provides the text for its trigger. The module checks nothing. */
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { isObject, type Json } from "../base/exact-json.ts";
 
 const ACTION_WORDS: Readonly<Record<string, (action: { [name: string]: Json }) => string>> = {
@@ -8,7 +8,7 @@ const ACTION_WORDS: Readonly<Record<string, (action: { [name: string]: Json }) =
   grant_access: ({ entitlement, expiresAt }) =>
     `Grant ${text(entitlement)}${expiresAt === undefined ? "" : ` for ${text(expiresAt)}`}`,
   revoke_access: ({ entitlement }) => `Revoke ${text(entitlement)}`,
-  grant_credits: ({ amount }) => `Grant ${sayCount(Number(text(amount)), "credit")}`,
+  grant_credits: ({ amount }) => `Grant ${formatCount(Number(text(amount)), "credit")}`,
   fulfil_product: ({ product }) => `Fulfill the product ${text(product)}`,
   refund_product: ({ product }) => `Refund the product ${text(product)}`,
   grant_plan: ({ plan }) => `Grant the plan ${text(plan)}`,
@@ -32,18 +32,18 @@ const ACTION_TITLES: Readonly<Record<string, string>> = {
 };
 
 /** Describes an action of a definition in one line. */
-export function sayAction(action: unknown): string {
+export function formatAction(action: unknown): string {
   if (!isObject(action)) return "An action";
   const type = text(action.type);
   return ACTION_WORDS[type]?.(action) ?? type;
 }
 
-export function sayActionType(type: string): string {
+export function formatActionType(type: string): string {
   return ACTION_TITLES[type] ?? type;
 }
 
 /** Returns the message of an action's step without the code of its kind, because its title says the kind. */
-export function sayActionStep(type: string, message: string): string {
+export function formatActionStep(type: string, message: string): string {
   if (!message.startsWith(`${type} `)) return message;
   const said = message.slice(type.length + 1);
   return said.charAt(0).toUpperCase() + said.slice(1);

@@ -8,7 +8,7 @@ import { Dialog } from "../component/dialog.ts";
 import { Notice } from "../component/notice.ts";
 import { SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
-import { tellDone } from "../component/toast.ts";
+import { notifyDone } from "../component/toast.ts";
 import { useSend } from "../component/use-send.ts";
 import { usesPublicKey } from "./paste-secret.ts";
 import { secretsOf } from "./relay-created.ts";
@@ -58,7 +58,7 @@ export function ReceiverSecretDialog({
     onChanged();
     if (sent.answer.receiverSecret !== undefined) setMade(sent.answer);
     else {
-      tellDone(`Stored the new ${isPublicKey ? "public key" : "secret"} of ${relay.name}.`);
+      notifyDone(`Stored the new ${isPublicKey ? "public key" : "secret"} of ${relay.name}.`);
       onClose();
     }
   };

@@ -8,7 +8,7 @@ export interface SentTest {
   message: string | null;
 }
 
-export function saySentTest({ outcome, eventId, message }: SentTest): string {
+export function formatSentTest({ outcome, eventId, message }: SentTest): string {
   if (outcome === "known")
     return `Nothing ran, because the test event is a duplicate of ${eventId ?? "an ignored request"}.`;
   if (outcome === "ignored") return `Relay ignored the test event, because ${message}.`;

@@ -8,7 +8,7 @@ import type { Effect, Holdings } from "../../src/insight/simulate/life-effect.ts
 import type { KitView } from "../../src/rules/senders/kit-view.ts";
 import type { Relay } from "../base/answer.ts";
 import { call, sentenceOf, writeQuery } from "../base/api.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
@@ -19,7 +19,7 @@ import { Notice, NotYet } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { EventMark } from "../component/state-mark.ts";
 import { useKits } from "./kit-choice.ts";
-import { sayActionType } from "./relay-words.ts";
+import { formatActionType } from "./relay-words.ts";
 
 const LOOK_EVERY_MS = 300;
 /** The looks at a step whose events still run, which is about half a minute. */
@@ -193,7 +193,7 @@ function StepEffect({ place, step: { before, effect } }: { place: Place; step: P
         )}</dl>`
   }
     <ul class="life-events">${effect.events.map((event) => {
-      const did = event.results.map(sayResult).join(", ");
+      const did = event.results.map(formatResult).join(", ");
       const failed = event.results.find(({ outcome }) => outcome === "failed")?.message;
       const why = event.state === "done" ? null : (event.waits ?? failed ?? event.reason);
       return html`<li key=${event.id}><${EventMark} event=${event} /> <a href=${pagePath(place, "events", event.id)}>${event.relay}</a>
@@ -202,22 +202,22 @@ function StepEffect({ place, step: { before, effect } }: { place: Place; step: P
     ${!effect.settled && html`<p class="quiet">An event still runs. Its page shows the result later.</p>`}`;
 }
 
-function sayResult({ type, outcome }: Effect["events"][number]["results"][number]): string {
-  return outcome === "done" ? sayActionType(type) : `${sayActionType(type)} (${outcome})`;
+function formatResult({ type, outcome }: Effect["events"][number]["results"][number]): string {
+  return outcome === "done" ? formatActionType(type) : `${formatActionType(type)} (${outcome})`;
 }
 
 type Change = readonly [name: string, was: string, is: string];
 
 function listChanges(was: Holdings, is: Holdings): Change[] {
   const rows: Change[] = [
-    ["Access", sayNames(was.access), sayNames(is.access)],
+    ["Access", formatNames(was.access), formatNames(is.access)],
     ["Plan", was.plan ?? "none", is.plan ?? "none"],
-    ["Credits", sayNumber(was.credits), sayNumber(is.credits)],
-    ["Receipts", sayNames(was.receipts), sayNames(is.receipts)],
+    ["Credits", formatNumber(was.credits), formatNumber(is.credits)],
+    ["Receipts", formatNames(was.receipts), formatNames(is.receipts)],
   ];
   return rows.filter(([, one, other]) => one !== other);
 }
 
-function sayNames(names: readonly string[]): string {
+function formatNames(names: readonly string[]): string {
   return names.length === 0 ? "none" : names.toSorted().join(", ");
 }

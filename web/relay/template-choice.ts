@@ -12,7 +12,7 @@ import { SearchBox } from "../component/search-box.ts";
 import { Sentence } from "../component/sentence.ts";
 import { KitPreview, type MadeKit, useKits } from "./kit-choice.ts";
 import { EXAMPLES } from "./relay-example.ts";
-import { sayAction } from "./relay-words.ts";
+import { formatAction } from "./relay-words.ts";
 import { SenderPreview, useSenders } from "./sender-choice.ts";
 
 interface Template {
@@ -140,7 +140,7 @@ function Preview({
     <div class="block-head"><h2>${title}</h2>
       <button type="button" class="primary" onClick=${() => onTake(text)}>Use this template</button></div>
     <p>${summary}</p>
-    <ol class="steps">${actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
+    <ol class="steps">${actions.map((action, at) => html`<li key=${at}>${formatAction(action)}</li>`)}</ol>
     <pre class="diff version-text" tabindex="0" aria-label="Definition">${text}</pre>
     ${steps.length > 0 && html`<h3>What you must change</h3><ol class="steps quiet">${steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol>`}
   </section>`;

@@ -3,7 +3,7 @@
  * scrolls to the first one. Deceptive characters appear as escapes.
  */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { revealText } from "../component/safe-text.ts";
 import type { LinePart } from "./line-diff.ts";
@@ -42,7 +42,7 @@ export function DiffRows({
   const lines = diffLines(left, right).filter(({ text }) => text !== "");
   return html`${shortenDiff(lines).map((line, at) =>
     line.kind === "gap"
-      ? html`<div key=${at} class="diff-gap">${sayCount(line.lines, "line")} ${gap}</div>`
+      ? html`<div key=${at} class="diff-gap">${formatCount(line.lines, "line")} ${gap}</div>`
       : html`<div key=${at} class="diff-${line.kind}"><span class="diff-sign" aria-hidden="true">${SIGN[line.kind]}</span><span class="off-screen">${WORD[line.kind]}</span>${
           line.parts === undefined
             ? revealText(line.text)
@@ -55,7 +55,7 @@ function showParts(text: string, parts: readonly LinePart[], isExact: boolean): 
   return parts.flatMap((part, at): View[] => {
     if (part.kind === "skipped")
       return [
-        html`<span key=${at} class="diff-skipped">… ${sayCount(part.characters, "character")} unchanged …</span>`,
+        html`<span key=${at} class="diff-skipped">… ${formatCount(part.characters, "character")} unchanged …</span>`,
       ];
     const shown = revealText(text, { from: part.at, to: part.at + part.text.length, isExact });
     return part.kind === "changed" ? [html`<mark key=${at} class="diff-mark">${shown}</mark>`] : shown;

@@ -11,6 +11,6 @@ const WORDS: Readonly<Record<string, string>> = {
   source_capped: "Sender over its limit",
 };
 
-export function sayRefusal(code: string): string {
+export function formatRefusal(code: string): string {
   return WORDS[code] ?? code.replaceAll("_", " ");
 }

@@ -5,7 +5,7 @@
 import type { RequestCountsView } from "../../src/engine/receiver/request.ts";
 import type { EventItem, Page, RecentRequest, UnknownRequest } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
@@ -20,7 +20,7 @@ import { OlderButton } from "../component/older-button.ts";
 import { PageHead } from "../component/page-head.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { Ago } from "../component/time.ts";
-import { sayRefusal } from "./rejection-text.ts";
+import { formatRefusal } from "./rejection-text.ts";
 import { CallEvent, CallRow, UnknownCallNotice } from "./request-row.ts";
 import { isLike, type LikeCalls } from "./similar-requests.ts";
 
@@ -93,10 +93,11 @@ function CauseChoice({ place, query }: { place: Place; query: URLSearchParams })
   const { codes = [] } = useLoad<{ counts: RequestCountsView }>(path, COUNTS_MS).data?.counts ?? {};
   const options: [code: string, words: string][] = codes.map(({ code, calls }) => [
     code,
-    `${sayRefusal(code)} · ${sayNumber(calls)}`,
+    `${formatRefusal(code)} · ${formatNumber(calls)}`,
   ]);
   const chosen = query.get("code") ?? "";
-  if (chosen !== "" && !codes.some(({ code }) => code === chosen)) options.push([chosen, sayRefusal(chosen)]);
+  if (chosen !== "" && !codes.some(({ code }) => code === chosen))
+    options.push([chosen, formatRefusal(chosen)]);
   if (options.length === 0) return null;
   return html`<${Choice} name="code" label="Cause" none="Every cause" query=${query} options=${options} without=${["outcome"]} />`;
 }

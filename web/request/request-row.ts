@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { EventItem, RecentRequest, UnknownRequest } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 import { Notice } from "../component/notice.ts";
@@ -13,7 +13,7 @@ import { Ago, Moment } from "../component/time.ts";
 import { countOf, firstOf, type LikeCalls } from "./similar-requests.ts";
 
 /** Difference in time from which a row also shows when its first request arrived. */
-const TOLD_APART_MS = 60_000;
+const SEPARATE_MS = 60_000;
 
 const MARKS = {
   refused: { state: "refused", word: "Rejected" },
@@ -36,14 +36,14 @@ export function CallRow({
   const { outcome, code, cause, source, eventId, event, claimed, relay } = newest;
   const count = countOf(calls);
   const since = firstOf(calls);
-  const isLong = Date.parse(newest.at) - Date.parse(since) >= TOLD_APART_MS;
+  const isLong = Date.parse(newest.at) - Date.parse(since) >= SEPARATE_MS;
   return html`<li>
     <p class="call-head"><${StateMark} ...${MARKS[outcome]} />
       ${withRelay && html`<a class="call-relay" data-row href=${pagePath(place, "relays", relay)}>${relay}</a>`}
       ${outcome === "refused" && html`<code>${code}</code>`}
       ${event !== null && html`<${CallEvent} event=${{ ...event, reason: null }} type=${event.eventType} />`}
       ${claimed != null && html`<${Claim} claimed=${claimed} />`}
-      ${count > 1 && html`<span class="chip">${sayCount(count, "request")}</span>`}
+      ${count > 1 && html`<span class="chip">${formatCount(count, "request")}</span>`}
       <span class="call-time"><${Ago} at=${newest.at} /></span></p>
     <p class="call-cause"><${Sentence} text=${cause} />${
       eventId !== null && html` <a href=${pagePath(place, "events", eventId)}>the first event</a>`
@@ -55,7 +55,7 @@ export function CallRow({
       isOpen &&
       html`<ol class="like-calls">${calls.map(
         (call) => html`<li key=${call.id} class="like-call"><${Moment} at=${call.at} />
-          <span>${call.count > 1 && `${sayCount(call.count, "request")} `}from ${call.source}</span>
+          <span>${call.count > 1 && `${formatCount(call.count, "request")} `}from ${call.source}</span>
           ${withRelay && html`<${TryIt} place=${place} call=${call} />`}</li>`,
       )}</ol>`
     }
@@ -110,7 +110,7 @@ function TryIt({ place, call: { id, relay } }: { place: Place; call: RecentReque
 export function UnknownCallNotice({ place, call }: { place: Place; call: UnknownRequest }): View {
   const { name, hidden, nearest, count, at, source } = call;
   return html`<${Notice} kind="warn">
-    ${sayCount(count, "request")} to <code><${SafeText} text=${name} limit=${80} /></code>, the last <${Ago} at=${at} /> from ${source}:
+    ${formatCount(count, "request")} to <code><${SafeText} text=${name} limit=${80} /></code>, the last <${Ago} at=${at} /> from ${source}:
     no receiver has this name. ${
       hidden &&
       "The name may be a secret by mistake, so Relay stores only its length and fingerprint. Compare the fingerprint with the secrets of your relays, and rotate the secret that matches. "

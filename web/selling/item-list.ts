@@ -5,7 +5,7 @@
 import { useRef, useState } from "preact/hooks";
 import type { CatalogUse } from "../../src/rules/relay/catalog-edit.ts";
 import { writeQuery } from "../base/api.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { navigate, setQuery } from "../base/route.ts";
@@ -106,7 +106,7 @@ function columnsOf(place: Place, kind: Kind, uses: readonly CatalogUse[]): Colum
           title: "Gives",
           priority: 2,
           cell: ({ key, credits = 0 }) =>
-            html`<span class="clip">${key}${credits > 0 && html` + ${sayNumber(credits)} credits`}</span>`,
+            html`<span class="clip">${key}${credits > 0 && html` + ${formatNumber(credits)} credits`}</span>`,
         }
       : null,
     kind === "access"

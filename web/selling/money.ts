@@ -1,7 +1,7 @@
 /** Formats and parses amounts. The service uses only the currency's smallest unit. */
 
 /** Formats an amount as "€99.00". An unknown currency shows the smallest unit. Returns null without an amount. */
-export function sayAmount(amountMinor: number | null, currency: string | null): string | null {
+export function formatAmount(amountMinor: number | null, currency: string | null): string | null {
   if (amountMinor === null) return null;
   if (currency === null) return String(amountMinor);
   try {

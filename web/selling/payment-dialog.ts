@@ -16,7 +16,7 @@ import { Dialog } from "../component/dialog.ts";
 import { Icon } from "../component/icon.ts";
 import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
-import { readAmount, sayAmount } from "./money.ts";
+import { formatAmount, readAmount } from "./money.ts";
 import { type Payment, PaymentReview } from "./payment-review.ts";
 
 interface Item {
@@ -155,7 +155,7 @@ async function lookAt(
     call<Page<PurchaseView>>("GET", apiPath(place, "purchases") + asked),
   ]);
   const [before] = under.items;
-  if (before !== undefined) return { field: "ref", message: sayTaken(before) };
+  if (before !== undefined) return { field: "ref", message: formatTaken(before) };
   const { person, subscription } = now;
   return {
     ...{ ref: draft.ref, itemKind, item: name, person, plan: subscription?.plan ?? null },
@@ -170,7 +170,7 @@ async function findId(place: Place, email: string): Promise<string | null> {
   return items[0]?.id ?? null;
 }
 
-function sayTaken({
+function formatTaken({
   ref,
   item,
   personEmail,
@@ -179,6 +179,6 @@ function sayTaken({
   currency,
   refundedBy,
 }: PurchaseView): string {
-  const amount = sayAmount(amountMinor, currency);
+  const amount = formatAmount(amountMinor, currency);
   return `${ref} is already recorded: ${personEmail ?? person} paid ${item}${amount === null ? "" : ` with ${amount}`}${refundedBy === null ? "" : ", which was refunded later"}. If this is another payment, enter its own ref. Otherwise the payment is already recorded.`;
 }

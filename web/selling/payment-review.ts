@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { PersonView } from "../../src/shop/people/person.ts";
 import type { PurchaseView } from "../../src/shop/selling/purchase.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place } from "../base/place.ts";
 import { Dialog } from "../component/dialog.ts";
@@ -10,7 +10,7 @@ import { Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { mayBeDone, useSend } from "../component/use-send.ts";
-import { sayAmount } from "./money.ts";
+import { formatAmount } from "./money.ts";
 
 export interface Payment {
   ref: string;
@@ -59,10 +59,10 @@ export function PaymentReview({
       apiPath(place, part),
     );
     const path = apiPath(place, "receipts");
-    const done = (answer: Recorded): string => sayDone(answer, payment);
+    const done = (answer: Recorded): string => formatDone(answer, payment);
     if ((await send<Recorded>({ method: "POST", path, body, changes, done })) !== null) onClose();
   };
-  const amount = sayAmount(amountMinor ?? null, currency ?? null);
+  const amount = formatAmount(amountMinor ?? null, currency ?? null);
   return html`<${Dialog} title="Record this payment?" onClose=${onClose}>
     <p><b class="wrap"><${SafeText} text=${person.email} limit=${100} /></b> paid ${amount !== null && html`<b>${amount}</b> for `}the ${itemKind} <b>${item}</b>, under <code class="wrap">${ref}</code>.</p>
     <p><${Gives} payment=${payment} /> Relay writes a permanent receipt. <b>Relay moves no money.</b></p>
@@ -88,7 +88,7 @@ export function PaymentReview({
 
 function Gives({ payment: { itemKind, item, entitlement, credits, plan } }: { payment: Payment }): View {
   if (itemKind === "product")
-    return html`They get <b>${entitlement}</b> permanently${credits > 0 && html`, and <b>${sayCount(credits, "credit")}</b>`}.`;
+    return html`They get <b>${entitlement}</b> permanently${credits > 0 && html`, and <b>${formatCount(credits, "credit")}</b>`}.`;
   if (plan === item) return html`They stay on the plan <b>${item}</b> until you end it. No relay ends it.`;
   return html`They are on the plan <b>${item}</b> from now on, until you end it. No relay ends it.${
     plan !== null && html` Their plan <b>${plan}</b> ends.`
@@ -100,12 +100,12 @@ interface Recorded {
   created: boolean;
 }
 
-function sayDone({ receipt, created }: Recorded, { person }: Payment): string {
+function formatDone({ receipt, created }: Recorded, { person }: Payment): string {
   const { ref, item, itemKind, amountMinor, currency } = receipt;
   if (created)
     return itemKind === "plan"
       ? `The payment ${ref} is recorded: ${person.email} is on ${item}.`
       : `The payment ${ref} is recorded: ${person.email} has ${item}.`;
-  const amount = sayAmount(amountMinor, currency);
+  const amount = formatAmount(amountMinor, currency);
   return `The payment ${ref} was recorded before${amount === null ? "" : `, with ${amount}`}: nothing changed.`;
 }

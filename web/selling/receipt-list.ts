@@ -21,7 +21,7 @@ import { type Column, Table } from "../component/table.ts";
 import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
 import { fromColumn } from "./from-column.ts";
-import { sayAmount } from "./money.ts";
+import { formatAmount } from "./money.ts";
 import { MoveDialog } from "./move-dialog.ts";
 import { PaymentButton } from "./payment-dialog.ts";
 
@@ -88,7 +88,7 @@ function columnsOf(
       priority: 3,
       size: "short",
       cell: ({ amountMinor, currency }) =>
-        sayAmount(amountMinor, currency) ?? html`<span class="quiet">–</span>`,
+        formatAmount(amountMinor, currency) ?? html`<span class="quiet">–</span>`,
     },
     {
       name: "person",

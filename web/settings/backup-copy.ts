@@ -1,6 +1,6 @@
 /** Setting of the S3 endpoint to which the server copies each new backup. Its secrets are never shown again. */
 import type { BackupsView } from "../../src/interfaces/api/server.ts";
-import { sayBytes } from "../base/count-words.ts";
+import { formatBytes } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
@@ -84,7 +84,7 @@ function State({ copies: { running, last, failed } }: Pick<Props, "copies">): Vi
     <p role="status">${
       last === null
         ? "No backup was copied yet."
-        : html`Last copy: <b><${Ago} at=${last.at} /></b>, ${sayBytes(last.bytes)}.`
+        : html`Last copy: <b><${Ago} at=${last.at} /></b>, ${formatBytes(last.bytes)}.`
     }${running !== null && html` Copying <span class="mono"><${SafeText} text=${running.name} limit=${80} /></span>, started <${Ago} at=${running.startedAt} />…`}</p>
     ${failed !== null && html`<${Notice} kind="bad">The last copy failed <${Ago} at=${failed.at} />: <${Sentence} text=${failed.message} /> The server retries within 15 minutes.<//>`}`;
 }

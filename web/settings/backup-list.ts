@@ -1,7 +1,7 @@
 /** Backups: the last one, a button that makes one, the schedule, the copies elsewhere, and the command that restores one. */
 import { useRef } from "preact/hooks";
 import type { BackupsView } from "../../src/interfaces/api/server.ts";
-import { sayBytes } from "../base/count-words.ts";
+import { formatBytes } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
@@ -13,7 +13,7 @@ import { Ago } from "../component/time.ts";
 import { timeColumn } from "../component/time-column.ts";
 import { useSend } from "../component/use-send.ts";
 import { BackupCopy } from "./backup-copy.ts";
-import { BackupSchedule, sayHours } from "./backup-schedule.ts";
+import { BackupSchedule, formatHours } from "./backup-schedule.ts";
 
 type BackupFile = BackupsView["files"][number] & { id: string };
 
@@ -45,7 +45,7 @@ const COLUMNS: readonly Column<BackupFile>[] = [
     size: "name",
     cell: ({ name }) => KINDS.find(([start]) => name.startsWith(start))?.[1] ?? "manual",
   },
-  { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => sayBytes(bytes) },
+  { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => formatBytes(bytes) },
   timeColumn("time", "When", 2, ({ at }) => at),
 ];
 /** A column that exists only with an S3 endpoint. */
@@ -82,7 +82,7 @@ export function BackupList(): View {
     } ${
       schedule === null
         ? "Automatic backups are off."
-        : html`The server creates a backup ${sayHours(schedule.everyHours)} and keeps the newest ${schedule.keep} of them.`
+        : html`The server creates a backup ${formatHours(schedule.everyHours)} and keeps the newest ${schedule.keep} of them.`
     }</p>
     <div class="tab-actions"><button type="button" class="primary" disabled=${isSending || running !== null} onClick=${() => void make()}>
       ${running === null ? "Back up now" : "Backing up…"}</button></div>

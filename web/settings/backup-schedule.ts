@@ -19,14 +19,14 @@ const PERIODS: readonly (readonly [hours: number, words: string])[] = [
 ];
 const USUAL_KEEP = 7;
 
-export function sayHours(hours: number): string {
+export function formatHours(hours: number): string {
   return PERIODS.find(([one]) => one === hours)?.[1] ?? `every ${hours} hours`;
 }
 
 export function BackupSchedule({ backups, onChange }: Props): View {
   const { schedule, scheduleGiven } = backups;
   if (!scheduleGiven) return html`<${Form} backups=${backups} onChange=${onChange} />`;
-  return html`<${SettingCard} title="Automatic backups"><p class="quiet">The server was started with <code>--backup-every</code> (RELAY_BACKUP_EVERY): it makes a backup ${sayHours(schedule?.everyHours ?? 0)} and keeps the newest ${schedule?.keep}. To set the schedule here, start the server without this option.</p><//>`;
+  return html`<${SettingCard} title="Automatic backups"><p class="quiet">The server was started with <code>--backup-every</code> (RELAY_BACKUP_EVERY): it makes a backup ${formatHours(schedule?.everyHours ?? 0)} and keeps the newest ${schedule?.keep}. To set the schedule here, start the server without this option.</p><//>`;
 }
 
 function Form({ backups: { schedule }, onChange }: Props): View {
@@ -36,7 +36,7 @@ function Form({ backups: { schedule }, onChange }: Props): View {
   const isKnown = schedule === null || PERIODS.some(([one]) => one === schedule.everyHours);
   const periods = isKnown
     ? PERIODS
-    : [...PERIODS, [schedule.everyHours, sayHours(schedule.everyHours)] as const];
+    : [...PERIODS, [schedule.everyHours, formatHours(schedule.everyHours)] as const];
   const save = async (event: Event): Promise<void> => {
     event.preventDefault();
     const sent = await send<{ backups: BackupsView }>({

@@ -1,6 +1,6 @@
 /** Limits in force: what each counts, its value, where the value comes from, and what happens at the limit. */
 import type { ServerView } from "../../src/interfaces/api/server.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import type { Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Limit>[] = [
     title: "Limit",
     priority: 2,
     size: "name",
-    cell: ({ value }) => html`<b>${sayNumber(value)}</b>`,
+    cell: ({ value }) => html`<b>${formatNumber(value)}</b>`,
   },
   {
     name: "used",
@@ -35,14 +35,14 @@ const COLUMNS: readonly Column<Limit>[] = [
     cell: ({ used, value }) =>
       used === null
         ? html`<span class="quiet">not measured</span>`
-        : html`<span class="two-lines">${sayNumber(used)}<span class="quiet">${Math.floor((100 * used) / value)} %</span></span>`,
+        : html`<span class="two-lines">${formatNumber(used)}<span class="quiet">${Math.floor((100 * used) / value)} %</span></span>`,
   },
   {
     name: "from",
     title: "From",
     priority: 2,
     cell: ({ value, usual, variable }) => html`<span class="two-lines">
-      ${value === usual ? "as usual" : html`<b>set by you</b>, usually ${sayNumber(usual)}`}
+      ${value === usual ? "as usual" : html`<b>set by you</b>, usually ${formatNumber(usual)}`}
       <span class="quiet"><code>${variable}</code></span></span>`,
   },
 ];

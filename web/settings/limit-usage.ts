@@ -1,6 +1,6 @@
 /** Names the limits of which the environment uses a large part. */
 import type { LimitUsage } from "../../src/insight/overview/limit-usage.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
@@ -20,7 +20,7 @@ export function NearLimits({ place }: { place: Place }): View {
   return html`<${Notice} kind="warn"><b>This environment has used ${100 * NEAR} % or more of these limits:</b>
     <ul>${near.map(
       ({ name, counts, used, limit }) =>
-        html`<li key=${name}>${sayNumber(used)} of ${sayNumber(limit)} (${Math.floor((100 * used) / limit)} %): ${counts}</li>`,
+        html`<li key=${name}>${formatNumber(used)} of ${formatNumber(limit)} (${Math.floor((100 * used) / limit)} %): ${counts}</li>`,
     )}</ul>
     <a href="${pagePath(place, "settings")}?tab=limits">Show the limits</a><//>`;
 }

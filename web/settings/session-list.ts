@@ -32,7 +32,7 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Returns "Firefox on Linux" from the user agent, or all of the user agent for an unknown browser. */
-function sayBrowser(agent: string | null): string {
+function formatBrowser(agent: string | null): string {
   if (agent === null) return "Not known";
   const find = (names: typeof BROWSERS): string | undefined => names.find(([sign]) => sign.test(agent))?.[1];
   const [browser, system] = [find(BROWSERS), find(SYSTEMS)];
@@ -78,7 +78,7 @@ function columnsOf(end: (one: SessionItem) => void, isSending: boolean): Column<
       title: "Browser",
       priority: 1,
       cell: ({ agent, current }) =>
-        html`<span class="clip" title=${agent}><${SafeText} text=${sayBrowser(agent)} limit=${80} />${current && html` <span class="chip">this one</span>`}</span>`,
+        html`<span class="clip" title=${agent}><${SafeText} text=${formatBrowser(agent)} limit=${80} />${current && html` <span class="chip">this one</span>`}</span>`,
     },
     {
       name: "from",
@@ -95,7 +95,7 @@ function columnsOf(end: (one: SessionItem) => void, isSending: boolean): Column<
       priority: 1,
       size: "short",
       cell: (one) =>
-        html`<button type="button" class="quiet-danger" disabled=${isSending} aria-label="${one.current ? "Sign out" : "End"}: ${sayBrowser(one.agent)}, ${one.source ?? "not known"}" onClick=${() => end(one)}>${one.current ? "Sign out" : "End"}</button>`,
+        html`<button type="button" class="quiet-danger" disabled=${isSending} aria-label="${one.current ? "Sign out" : "End"}: ${formatBrowser(one.agent)}, ${one.source ?? "not known"}" onClick=${() => end(one)}>${one.current ? "Sign out" : "End"}</button>`,
     },
   ];
 }

@@ -8,7 +8,7 @@ import { html, type View } from "../base/html.ts";
 import { useRoute } from "../base/route.ts";
 import { Dialog } from "../component/dialog.ts";
 import { ErrorState } from "../component/notice.ts";
-import { Toasts, tellFailed } from "../component/toast.ts";
+import { notifyFailed, Toasts } from "../component/toast.ts";
 import { laterPage } from "./later-page.ts";
 import { Shell } from "./shell.ts";
 
@@ -114,7 +114,7 @@ function Signed({ path }: { path: string }): View {
   const manages = now.may.includes("manage_server");
   if (now.owner !== null && now.apps.length === 0 && !manages) {
     return html`<main class="empty"><h1>You are a member of no app</h1><p>Ask an owner of this server for a role.</p>
-      <button type="button" onClick=${() => signOut().catch((error) => tellFailed(sentenceOf(error)))}>Sign out</button></main>`;
+      <button type="button" onClick=${() => signOut().catch((error) => notifyFailed(sentenceOf(error)))}>Sign out</button></main>`;
   }
   if (now.owner !== null && manages && (now.apps.length === 0 || path === "/new-app")) {
     return html`<${NewAppPage} isFirst=${now.apps.length === 0} />`;

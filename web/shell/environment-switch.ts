@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { EnvironmentSummary } from "../../src/insight/overview/environment-list.ts";
 import type { App } from "../account/session.ts";
-import { sayCount } from "../base/count-words.ts";
+import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 import { Icon } from "../component/icon.ts";
@@ -14,8 +14,8 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /** Formats "1 needs attention" or "3 need you". */
-function sayNeeds(count: number): string {
-  return sayCount(count, "needs attention", "need attention");
+function formatNeeds(count: number): string {
+  return formatCount(count, "needs attention", "need attention");
 }
 
 export function EnvironmentSwitch({
@@ -56,10 +56,10 @@ export function EnvironmentSwitch({
     event.preventDefault();
     setOpen(false);
   }}>
-    <button type="button" class="place-now" aria-expanded=${isOpen} aria-label="${app?.name ?? place.app} ${WORDS[place.environment]}: app and environment${elsewhere > 0 ? `, ${sayNeeds(elsewhere)} in other environments` : ""}, change" onClick=${() => setOpen(!isOpen)}>
+    <button type="button" class="place-now" aria-expanded=${isOpen} aria-label="${app?.name ?? place.app} ${WORDS[place.environment]}: app and environment${elsewhere > 0 ? `, ${formatNeeds(elsewhere)} in other environments` : ""}, change" onClick=${() => setOpen(!isOpen)}>
       <span class="place-app">${app?.name ?? place.app}</span>${" "}
       <span class="environment environment-${place.environment}">${WORDS[place.environment]}</span>
-      ${elsewhere > 0 && html`<span class="trouble-mark" title="${sayNeeds(elsewhere)} in other environments"><${Icon} name="attention" size=${14} /></span>`}
+      ${elsewhere > 0 && html`<span class="trouble-mark" title="${formatNeeds(elsewhere)} in other environments"><${Icon} name="attention" size=${14} /></span>`}
       <${Icon} name="down" size=${14} />
     </button>
     ${
@@ -76,7 +76,7 @@ export function EnvironmentSwitch({
                 environment,
               ) => html`<a key=${environment} href=${pagePath({ app: id, environment }, "home")} aria-current=${id === place.app && environment === place.environment}>
                 <span class="environment environment-${environment}">${WORDS[environment]}</span>
-                ${findAttention(id, environment) > 0 && html`<span class="trouble"><${Icon} name="attention" size=${13} /><span>${sayNeeds(findAttention(id, environment))}</span></span>`}</a>`,
+                ${findAttention(id, environment) > 0 && html`<span class="trouble"><${Icon} name="attention" size=${13} /><span>${formatNeeds(findAttention(id, environment))}</span></span>`}</a>`,
             )}</div>`,
         )}
         ${canMake && html`<div class="menu-group"><a href="/new-app"><${Icon} name="plus" size=${14} />New app</a></div>`}

@@ -2,17 +2,17 @@
 import { useEffect, useState } from "preact/hooks";
 import type { AlertView } from "../../src/platform/audit/alert.ts";
 import { type Session, signOut } from "../account/session.ts";
-import { sayKind } from "../alert/kind-text.ts";
+import { formatKind } from "../alert/kind-text.ts";
 import type { Page } from "../base/answer.ts";
 import { call, sentenceOf, writeQuery } from "../base/api.ts";
-import { sayNumber } from "../base/count-words.ts";
+import { formatNumber } from "../base/count-words.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { chooseZone, isAwayFromUtc, timeZone } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { DOCS } from "../component/docs-link.ts";
 import type { IconName } from "../component/icon.ts";
 import { helpShown } from "../component/keyboard.ts";
-import { tellFailed } from "../component/toast.ts";
+import { notifyFailed } from "../component/toast.ts";
 import { type FoundSection, openDocs, useFoundSections } from "./docs-result.ts";
 import { SECTIONS } from "./navigation-pages.ts";
 import { chooseTheme } from "./theme.ts";
@@ -150,7 +150,7 @@ function showElsewhere({ place, found: [first, ...more] }: FoundIn, typed: strin
   const count = more.length + 1;
   const least = count >= MAX_PEOPLE ? "at least " : "";
   const to = pagePath(place, "people") + writeQuery({ q: typed });
-  return [{ ...only, key, title: `${title}${least}${sayNumber(count)} people`, hint: "People", to }];
+  return [{ ...only, key, title: `${title}${least}${formatNumber(count)} people`, hint: "People", to }];
 }
 
 function showSection({ title, section, path }: FoundSection): Finding {
@@ -220,7 +220,7 @@ function useAlerts(place: Place): Finding[] {
     key: id,
     icon: "attention",
     title: message,
-    hint: `Alert · ${sayKind(code) ?? code}`,
+    hint: `Alert · ${formatKind(code) ?? code}`,
     to,
   }));
 }
@@ -269,7 +269,7 @@ function listActs(session: Session, place: Place): Finding[] {
     act("Light theme", "sun", () => chooseTheme("light")),
     act("Dark theme", "moon", () => chooseTheme("dark")),
     act("System theme", "screen", () => chooseTheme("system")),
-    act("Sign out", "exit", () => signOut().catch((error) => tellFailed(sentenceOf(error)))),
+    act("Sign out", "exit", () => signOut().catch((error) => notifyFailed(sentenceOf(error)))),
   ];
 }
 

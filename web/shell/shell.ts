@@ -17,7 +17,7 @@ import { Icon } from "../component/icon.ts";
 import { helpShown } from "../component/keyboard.ts";
 import { EmptyState, ErrorState, Skeleton } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
-import { tellFailed } from "../component/toast.ts";
+import { notifyFailed } from "../component/toast.ts";
 import { EnvironmentSwitch } from "./environment-switch.ts";
 import { HelpDialog } from "./help-dialog.ts";
 import { Navigation } from "./navigation.ts";
@@ -51,8 +51,8 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
     // The place is only a guess until the overview has loaded, if the address names none.
     if (known && at !== null) rememberPlace(place);
     // The environment that needs attention is known only now. If the service cannot answer, the dashboard opens anyway.
-    const isTold = places !== undefined || error !== null;
-    if ((isStart && isTold) || at?.rest.length === 0) navigate(pagePath(place, "home"), { replace: true });
+    const isKnown = places !== undefined || error !== null;
+    if ((isStart && isKnown) || at?.rest.length === 0) navigate(pagePath(place, "home"), { replace: true });
   }, [route.path, known, places, error]);
   const followed = place === null || !known || isLocked ? null : apiPath(place);
   useEffect(() => follow(followed), [followed]);
@@ -75,7 +75,7 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
             <button type="button" class="bare" aria-label="Keyboard shortcuts" title="Keyboard shortcuts" onClick=${() => helpShown.set(true)}>
             <${Icon} name="help" /></button></div>
           <div class="side-row who"><span title=${session.owner?.email}>${session.owner?.email}</span>
-            <button type="button" class="bare" aria-label="Sign out" title="Sign out" onClick=${() => signOut().catch((error) => tellFailed(sentenceOf(error)))}>
+            <button type="button" class="bare" aria-label="Sign out" title="Sign out" onClick=${() => signOut().catch((error) => notifyFailed(sentenceOf(error)))}>
               <${Icon} name="exit" /></button></div>
           <div class="quiet version">Relay ${session.version}<${DocsLink} to=${DOCS.all}>Docs<//></div>
         </div>

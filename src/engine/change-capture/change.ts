@@ -10,7 +10,7 @@ import type { Change, DataChangeTrigger } from "../../rules/trigger/data-change.
 import { parseStored, type RecordView, readStored, viewRecord } from "../../shop/records/record.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../../store/table.ts";
-import { cutValue, makeWholePayload, type StoredPayload } from "../event/insert.ts";
+import { cutValue, makePayload, type StoredPayload } from "../event/insert.ts";
 
 export const RECORD_CHANGE = defineTable({
   name: "record_change",
@@ -132,7 +132,7 @@ const MAX_WARNED_FIELDS = 20;
  * `preview` is the beginning of its data. Source: decisions, "truncation".
  */
 export function makeChangePayload(record: RecordView, previous: RecordView | null): StoredPayload {
-  const whole = makeWholePayload({
+  const whole = makePayload({
     record: { ...record },
     previous: previous === null ? null : { ...previous },
   });

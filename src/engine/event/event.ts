@@ -208,7 +208,7 @@ export async function claimEvent(tx: Writer, due: EventToRun, nowMs: number): Pr
 }
 
 /** Returns the refusal for an event that does not exist in the environment. */
-export function refuseUnknownEvent(id: string): Refusal {
+export function rejectUnknownEvent(id: string): Refusal {
   return new Refusal(
     "not_found",
     `There is no event ${id} in this environment, where events are kept for 30 days: relay events list shows the existing ones.`,

@@ -29,7 +29,7 @@ import {
   findEventSeq,
   readExpunged,
   readRecordPerson,
-  refuseUnknownEvent,
+  rejectUnknownEvent,
 } from "./event.ts";
 import { OF_ENVIRONMENT, oldestSpan } from "./number-range.ts";
 
@@ -109,7 +109,7 @@ async function beginExpunging(tx: Writer, request: ExpungeRequest): Promise<numb
   const { environmentId, id, actor, nowMs } = request;
   const seq = await findEventSeq(tx, environmentId, id);
   const event = seq === null ? null : await EXPUNGED_EVENT.find(tx, { seq });
-  if (event === null) throw refuseUnknownEvent(id);
+  if (event === null) throw rejectUnknownEvent(id);
   if (event.state === "running") {
     throw new Refusal(
       "not_expungeable",

@@ -20,7 +20,7 @@ interface Named {
 }
 
 /** Returns the filter with the person's id instead of an address, token or id. Refuses with `invalid_input`. */
-export async function lookUpNames<Filter extends Named>(
+export async function resolveNames<Filter extends Named>(
   store: Store,
   environmentId: number,
   filter: Filter,

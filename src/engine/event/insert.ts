@@ -291,7 +291,7 @@ export function makeReceiverPayload(eventText: string, mapped: JsonObject): Stor
 }
 
 /** Makes a payload that is never truncated. */
-export function makeWholePayload(payload: JsonObject): StoredPayload {
+export function makePayload(payload: JsonObject): StoredPayload {
   return { text: writeJson(payload), truncated: false, preview: null, warnings: [] };
 }
 

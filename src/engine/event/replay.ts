@@ -22,7 +22,7 @@ import {
   findEventSeq,
   RELAY_ID,
   RELAY_NAME,
-  refuseUnknownEvent,
+  rejectUnknownEvent,
 } from "./event.ts";
 import { type ActionLists, adoptMergedWork, readPriorWork } from "./prior-work.ts";
 import { findReplayPerson, type ReplayPerson } from "./replay-person.ts";
@@ -270,7 +270,7 @@ async function requireReplayable(
   const { environmentId } = key;
   const seq = "seq" in key ? key.seq : await findEventSeq(tx, environmentId, key.id);
   const stored = seq === null ? null : await tx.get<ReplayedTexts>(FIND_REPLAYED, seq);
-  if (stored === null) throw refuseUnknownEvent("id" in key ? key.id : String(key.seq));
+  if (stored === null) throw rejectUnknownEvent("id" in key ? key.id : String(key.seq));
   const event = REPLAYED.read(stored);
   if (!FINAL_STATES.has(event.state)) {
     throw new Refusal(

@@ -17,7 +17,7 @@ import {
   findEventSeq,
   RELAY_ID,
   RELAY_NAME,
-  refuseUnknownEvent,
+  rejectUnknownEvent,
 } from "./event.ts";
 
 /** The most queued events of the environment that one step reads. */
@@ -59,7 +59,7 @@ export async function retryEventNow(tx: Writer, request: RetryRequest & { id: st
     `SELECT ${RETRIED.columns}, ${RELAY_ID}, ${RELAY_NAME}, payload ->> '$.expunged' AS expunged FROM event WHERE seq = ?1`,
     seq,
   );
-  if (stored === null) throw refuseUnknownEvent(id);
+  if (stored === null) throw rejectUnknownEvent(id);
   const event = RETRIED.read(stored);
   const stop = whyNotWaiting(event);
   if (stop !== null) throw new Refusal("not_waiting", stop);

@@ -19,7 +19,7 @@ import {
   RELAY_ID,
   RELAY_NAME,
   readExpunged,
-  refuseUnknownEvent,
+  rejectUnknownEvent,
 } from "./event.ts";
 import { findEventType } from "./preview.ts";
 import { RUN } from "./run.ts";
@@ -167,7 +167,7 @@ export function showSummary(row: RowOf<typeof SUMMARY> & SummaryTexts, waits: Wa
 /** Finds the event; refuses with `not_found`. */
 export async function requireEventView(tx: Reader, environmentId: number, id: string): Promise<EventView> {
   const event = await findEventView(tx, environmentId, id);
-  if (event === null) throw refuseUnknownEvent(id);
+  if (event === null) throw rejectUnknownEvent(id);
   return event;
 }
 

@@ -190,9 +190,9 @@ export class HealthProblems {
     const ranMs = this.#deps.clock.monotonicMs() - Math.max(seen.sinceMs, startedMs);
     const lastedMs = Math.max(seen.atMs - seen.sinceMs, REFUSED.has(code) ? 0 : ranMs);
     // Every ignored request of every follower comes here, so the check without a look-up is first.
-    if (!isProblem(code, known.stored, lastedMs) || this.isStanding(relay, code)) return;
+    if (!isProblem(code, known.stored, lastedMs) || this.isRaised(relay, code)) return;
     // never_verified already reports these rejected requests.
-    if (code === "relay_refusing" && this.isStanding(relay, "never_verified")) return;
+    if (code === "relay_refusing" && this.isRaised(relay, "never_verified")) return;
     this.raiseStreak(relay, code, known, run.told === true);
   }
 
@@ -244,7 +244,7 @@ export class HealthProblems {
       this.#change({ problem, kind: "clear", alerted: false, message: OVER[code](relay.name) });
   }
 
-  isStanding(relay: LiveRelay, code: HealthCode): boolean {
+  isRaised(relay: LiveRelay, code: HealthCode): boolean {
     return this.standing.has(keyOf(problemOf(relay, code)));
   }
 

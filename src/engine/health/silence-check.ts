@@ -99,13 +99,13 @@ export class SilenceCheck {
     }
     for (const relay of snapshot.relays) {
       health.evaluateStreaks(relay);
-      if (looks) await this.#lookForCalls(relay);
+      if (looks) await this.#checkCalls(relay);
     }
     await health.flush();
-    if (looks) await this.#lookForSilence(snapshot);
+    if (looks) await this.#checkSilence(snapshot);
   }
 
-  async #lookForCalls(relay: LiveRelay): Promise<void> {
+  async #checkCalls(relay: LiveRelay): Promise<void> {
     const { store, clock, health } = this.#deps;
     const { receiver, local } = relay;
     const { stored, acceptedAt, refusedAt } = health.healthOf(relay.id);
@@ -126,10 +126,10 @@ export class SilenceCheck {
     health.recordUncalled(relay, formatUncalled(relay.name, madeAt, receiver.url));
   }
 
-  async #lookForSilence(snapshot: Snapshot): Promise<void> {
+  async #checkSilence(snapshot: Snapshot): Promise<void> {
     const learned = new Map<string, Learned>();
     for (const relay of snapshot.relays) {
-      if (relay.receiver !== null && !relay.local) await this.#lookAt(relay, learned);
+      if (relay.receiver !== null && !relay.local) await this.#checkRelay(relay, learned);
     }
     this.#learned = learned;
   }
@@ -140,7 +140,7 @@ export class SilenceCheck {
     if (learned !== undefined) learned.rhythm = null;
   }
 
-  async #lookAt(relay: LiveRelay, learned: Map<string, Learned>): Promise<void> {
+  async #checkRelay(relay: LiveRelay, learned: Map<string, Learned>): Promise<void> {
     const { store, clock, health } = this.#deps;
     const lastAtMs = await store.read((tx) => findLastEventAt(tx, relay.environmentId, relay.name));
     if (lastAtMs === null) return;

@@ -216,15 +216,15 @@ export class AlertMail extends BackgroundJob {
     if (!local && sender === null)
       return { cannot: "the environment has no verified sender domain", sinceMs };
     const hints = known ?? (await listHintsOfAlerts(tx, environmentId, alerts));
-    const told: MailedAlert[] = [];
+    const mailed: MailedAlert[] = [];
     for (const alert of alerts) {
       const message = await addFigures(tx, environmentId, alert, clock.now());
       const before = await findBurstBefore(tx, alert);
-      told.push({ alert: { ...alert, message }, hints: hints.get(alert.id) ?? [], before });
+      mailed.push({ alert: { ...alert, message }, hints: hints.get(alert.id) ?? [], before });
     }
     const appName = (await findApp(tx, environment.appId))?.name ?? environment.appId;
     const placeUrl = `${this.#deps.baseUrl()}/apps/${environment.appId}/${environment.name}`;
-    const { subject, text } = writeAlertMail({ appName, environment, placeUrl }, told);
+    const { subject, text } = writeAlertMail({ appName, environment, placeUrl }, mailed);
     const alertIds = alerts.map(({ id }) => id);
     return { environment, from: sender ?? LOCAL_SENDER, recipients, subject, text, alertIds, hints, sinceMs };
   }
@@ -314,16 +314,16 @@ interface MailedAlert {
 /** Writes the mail. `placeUrl` is the environment's page in the dashboard. */
 function writeAlertMail(
   words: { appName: string; environment: Pick<Environment, "name">; placeUrl: string },
-  told: readonly MailedAlert[],
+  mailed: readonly MailedAlert[],
 ): { subject: string; text: string } {
   const where = `${words.appName} (${words.environment.name})`;
-  const [only] = told;
+  const [only] = mailed;
   const what =
-    told.length === 1 && only !== undefined
+    mailed.length === 1 && only !== undefined
       ? `${nameOf(only.alert)}: ${titleOf(only.alert.code).toLowerCase()}${times(only.alert.count)}`
-      : `${told.length} alerts`;
+      : `${mailed.length} alerts`;
   const parts = [
-    ...told.map((one) => formatAlert(one, words.placeUrl)),
+    ...mailed.map((one) => formatAlert(one, words.placeUrl)),
     `All of them: ${words.placeUrl}/alerts\nTo choose which alerts Relay raises and mails, run relay settings set. To mark an alert as resolved, run relay alerts resolve <id>.`,
   ];
   return { subject: makeSubject(`${where}: ${what}`), text: makeText(`${parts.join("\n\n")}\n`) };

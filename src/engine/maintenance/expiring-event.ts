@@ -32,7 +32,7 @@ export async function notifyExpiring(
   const environment = await findEnvironmentAfter(tx, environmentId);
   if (environment === null) return null;
   const { id, heldAt } = environment;
-  const told = new Set<string>();
+  const waiting = new Set<string>();
   let left = MAX_COUNTED_ALTOGETHER;
   for (const { relayId, name, state } of await listWaitingRelays(tx, id, heldAt !== null)) {
     const old = await countOld(
@@ -44,13 +44,13 @@ export async function notifyExpiring(
     if (old === null) continue;
     left -= old.count;
     const target = relayTarget(name);
-    told.add(target);
-    const message = tell(name, old, { held: heldAt !== null, paused: state === "paused" });
+    waiting.add(target);
+    const message = formatMessage(name, old, { held: heldAt !== null, paused: state === "paused" });
     const trouble = { environmentId: id, code: EVENTS_EXPIRING, target, message, nowMs } as const;
     if (await raiseProblem(tx, trouble)) await raiseAlert(tx, trouble);
   }
   for (const { target } of await listOpenProblemsOfCode(tx, id, EVENTS_EXPIRING))
-    if (!told.has(target))
+    if (!waiting.has(target))
       await clearProblem(tx, { environmentId: id, code: EVENTS_EXPIRING, target, nowMs });
   return id;
 }
@@ -86,7 +86,7 @@ async function countOld(tx: Reader, relayId: string, untilMs: number, most: numb
   return { count: counted?.count ?? 1, firstAt: first.at };
 }
 
-function tell(
+function formatMessage(
   name: string,
   { count, firstAt }: Old,
   { held, paused }: { held: boolean; paused: boolean },

@@ -15,14 +15,14 @@ const MAX_STANDING = 1_000;
 interface ProblemLogDeps {
   store: Store;
   log: Log;
-  tell(problem: ProblemNotice): void;
+  notify(problem: ProblemNotice): void;
 }
 
-type StandingRow = Omit<ProblemNotice, "now"> & { id: string; environmentName: EnvironmentName };
+type RaisedProblem = Omit<ProblemNotice, "now"> & { id: string; environmentName: EnvironmentName };
 
 export class ProblemLog {
   readonly #deps: ProblemLogDeps;
-  #standing = new Map<string, StandingRow>();
+  #raised = new Map<string, RaisedProblem>();
   /** The check in progress, and whether another one follows it. */
   #checking: Promise<void> | null = null;
   #isStale = false;
@@ -61,15 +61,14 @@ export class ProblemLog {
   }
 
   async #compare(): Promise<void> {
-    const rows = await this.#deps.store.read((tx) => tx.all<StandingRow>(STANDING));
-    const standing = new Map(rows.map((row) => [row.id, row]));
-    for (const [id, row] of this.#standing)
-      if (!standing.has(id)) this.#deps.tell({ ...row, now: "cleared" });
-    for (const [id, row] of standing) if (!this.#standing.has(id)) this.#deps.tell({ ...row, now: "raised" });
-    this.#standing = standing;
+    const rows = await this.#deps.store.read((tx) => tx.all<RaisedProblem>(RAISED));
+    const raised = new Map(rows.map((row) => [row.id, row]));
+    for (const [id, row] of this.#raised) if (!raised.has(id)) this.#deps.notify({ ...row, now: "cleared" });
+    for (const [id, row] of raised) if (!this.#raised.has(id)) this.#deps.notify({ ...row, now: "raised" });
+    this.#raised = raised;
   }
 }
 
-const STANDING = `SELECT problem.id, code, target, message, environment.app_id AS appId, environment.name AS environmentName
+const RAISED = `SELECT problem.id, code, target, message, environment.app_id AS appId, environment.name AS environmentName
   FROM problem INDEXED BY problem_open JOIN environment ON environment.id = problem.environment_id
   WHERE cleared_at IS NULL AND code <> '${UNNAMED_PROXY}' LIMIT ${MAX_STANDING}`;

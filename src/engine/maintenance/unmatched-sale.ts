@@ -20,8 +20,8 @@ export function momentOf({ environmentId, target, lastAt }: OpenAlert): string {
 export async function findClearedSales(store: FencedStore, most: number): Promise<ReadonlySet<string>> {
   const clear = new Set<string>();
   const alerts = await store.read((tx) => listOpenAlerts(tx, ["sale_nobody"], most));
-  for (const [id, told] of Map.groupBy(alerts, ({ environmentId }) => environmentId)) {
-    const left = await dropUncleared(store, id, told);
+  for (const [id, own] of Map.groupBy(alerts, ({ environmentId }) => environmentId)) {
+    const left = await dropUncleared(store, id, own);
     for (const alert of left) clear.add(momentOf(alert));
   }
   return clear;

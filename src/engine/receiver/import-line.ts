@@ -43,7 +43,7 @@ export interface OpenLine {
   /** True if nothing proves its content: it did not verify, or the sender never signs the event itself. */
   unsigned: boolean;
   /** True if the line gave the headers. */
-  isWhole: boolean;
+  hasHeaders: boolean;
 }
 
 /** An event that a relay takes. Any of its `keys` finds a duplicate, and the first one is stored. */
@@ -61,7 +61,7 @@ export function openLine(
 ): OpenLine | Refused | Ignored {
   const delivery = readLine(line);
   if ("outcome" in delivery) return delivery;
-  const { headers, search, body, isWhole } = delivery;
+  const { headers, search, body, hasHeaders } = delivery;
   const { receiver } = relay;
   const received = new ReceivedBody(body, headers.get("content-type"), () => undefined);
   const { url: receiverUrl, bodies: kinds } = receiver;
@@ -71,17 +71,17 @@ export function openLine(
   if (verified && isTooOld(verdict.expiresAtMs, nowMs)) {
     const message =
       "it was signed 30 days ago or more, so it is unknown whether it was received then, and it could run twice: if it never ran, do its work by hand.";
-    return refuse("event_too_old", message);
+    return reject("event_too_old", message);
   }
   const parsed = call.parsed();
-  if (!parsed.ok) return refuse("invalid_json", parsed.message);
+  if (!parsed.ok) return reject("invalid_json", parsed.message);
   if (isHandshake(receiver, call))
     return { outcome: "ignored", message: "it is its sender's handshake, which makes no event" };
   const unsigned = !verified || receiver.unsigned;
   // A single-use signature is remembered as long as events are. At this age it cannot be received again, but it
   // can be imported again.
   const once = verified ? signatureUse(relay, keptLong(verdict, nowMs), body) : null;
-  return { outcome: "open", body, parsed, verdict, once, verified, unsigned, isWhole };
+  return { outcome: "open", body, parsed, verdict, once, verified, unsigned, hasHeaders };
 }
 
 /** Evaluates an open line as one of the relays that it is offered to. */
@@ -91,13 +91,13 @@ export function evaluateLine(
   nowMs: number,
   way: EventWay,
 ): ImportedEvent | Refused | Ignored {
-  const { body, parsed, verdict, unsigned, isWhole } = line;
+  const { body, parsed, verdict, unsigned, hasHeaders } = line;
   const reading = readRequest(relay, parsed, verdict?.verified === true ? verdict.senderEventId : null);
   if (reading.mismatch !== null) return { outcome: "ignored", message: formatMismatch(reading.mismatch) };
-  if (unsigned && relay.rejectsUnsigned) return refuse("unsigned_event", tellUnsigned(verdict, isWhole));
+  if (unsigned && relay.rejectsUnsigned) return reject("unsigned_event", formatUnsigned(verdict, hasHeaders));
   const isOwn = !unsigned || way === "test";
   const keys = keysOf(relay, reading.eventId, isOwn ? body : null, nowMs);
-  return keys === null ? refuse("event_id_missing", NO_EVENT_ID) : { outcome: "fits", reading, keys };
+  return keys === null ? reject("event_id_missing", NO_EVENT_ID) : { outcome: "fits", reading, keys };
 }
 
 function keptLong(verified: Verified, nowMs: number): Verified {
@@ -107,7 +107,7 @@ function keptLong(verified: Verified, nowMs: number): Verified {
 const NO_EVENT_ID =
   "it has no event id, so a received event could run twice: map event_id in the relay, or give the complete delivery with the headers that its sender signed.";
 
-function refuse(code: RefusalCode, message: string): Refused {
+function reject(code: RefusalCode, message: string): Refused {
   return { outcome: "refused", code, message };
 }
 
@@ -117,8 +117,8 @@ function isTooOld(expiresAtMs: number | null, nowMs: number): boolean {
   return expiresAtMs !== null && expiresAtMs <= nowMs - EVENT_RETENTION_MS + windowMs;
 }
 
-function tellUnsigned(verdict: Verdict | null, isWhole: boolean): string {
-  const cause = verdict !== null && !verdict.verified && isWhole ? ` (${verdict.cause})` : "";
+function formatUnsigned(verdict: Verdict | null, hasHeaders: boolean): string {
+  const cause = verdict !== null && !verdict.verified && hasHeaders ? ` (${verdict.cause})` : "";
   return `its sender's signature does not prove it${cause}, and this relay needs signed events to act on people: let the provider send it again, or give the complete delivery, as {"headers":{…},"body":"…"}.`;
 }
 
@@ -145,7 +145,7 @@ interface Delivery {
   search: string;
   body: Uint8Array;
   /** True if the line gave the headers. */
-  isWhole: boolean;
+  hasHeaders: boolean;
 }
 
 const KB = MAX_RECEIVER_BODY_BYTES / 1024;
@@ -155,25 +155,25 @@ function readLine(line: Uint8Array): Delivery | Refused {
   const isLong = line.byteLength > MAX_RECEIVER_BODY_BYTES;
   const measured = isLong && line.byteLength <= MAX_IMPORT_LINE_BYTES ? measureJson(line, most) : null;
   if (isLong && (measured === null || measured.values > most.values || measured.depth > most.depth))
-    return refuse("body_too_large", `it is larger than ${KB} KB, the most that a receiver takes.`);
+    return reject("body_too_large", `it is larger than ${KB} KB, the most that a receiver takes.`);
   // Only the bytes decide: no content type makes the line a form.
   const read = new ReceivedBody(line, null, () => undefined).parsed("json");
   if (!read.ok || typeof read.value !== "object" || read.value === null) {
     const why = read.ok
       ? "no JSON object"
       : "not JSON in UTF-8, too deep, or holds a number of too many digits";
-    return refuse("invalid_json", `it is ${why}: write one event a line, as jq -c '.data[]' does of a list.`);
+    return reject("invalid_json", `it is ${why}: write one event a line, as jq -c '.data[]' does of a list.`);
   }
   const given = findDelivery(read.value);
   if (given === null && isLong)
-    return refuse("body_too_large", `it is larger than ${KB} KB, the most that a receiver takes.`);
-  if (given === null) return { headers: new Headers(), search: "", body: line, isWhole: false };
+    return reject("body_too_large", `it is larger than ${KB} KB, the most that a receiver takes.`);
+  if (given === null) return { headers: new Headers(), search: "", body: line, hasHeaders: false };
   const body = Buffer.from(given.body);
   if (body.byteLength > MAX_RECEIVER_BODY_BYTES)
-    return refuse("body_too_large", `its body is larger than ${KB} KB, the most that a receiver takes.`);
+    return reject("body_too_large", `its body is larger than ${KB} KB, the most that a receiver takes.`);
   const headers = readHeaders(given.headers);
-  if (headers !== null) return { headers, search: given.search, body, isWhole: true };
-  return refuse(
+  if (headers !== null) return { headers, search: given.search, body, hasHeaders: true };
+  return reject(
     "invalid_input",
     "its headers cannot be read: give each name with its text, or with a list of texts.",
   );

@@ -113,15 +113,15 @@ export async function importEvents(
   let planned = new Planned();
   let nextLine = firstLine;
   for (const step of stepsOf(batch.bytes, firstLine, takers.length)) {
-    const judged: Judged[] = [];
-    for (const line of step) judged.push(await judge(takers, line, change.nowMs, way));
+    const evaluated: Judged[] = [];
+    for (const line of step) evaluated.push(await evaluateForAll(takers, line, change.nowMs, way));
     await yieldToEventLoop();
     const done = await store.write(
       origin,
       async (tx) => {
         // The transaction may run twice, so it changes only a copy.
         const after = planned.fork();
-        const told = await enter(tx, judged, {
+        const views = await storeLines(tx, evaluated, {
           planned: dryRun ? after : null,
           file,
           part,
@@ -129,12 +129,12 @@ export async function importEvents(
           takers,
           way,
         });
-        return { told, after };
+        return { views, after };
       },
       change.environmentId,
     );
     planned = done.after;
-    lines.push(...done.told);
+    lines.push(...done.views);
     nextLine = (step.at(-1)?.line ?? nextLine) + 1;
     await yieldToEventLoop();
   }
@@ -184,7 +184,7 @@ type Part = { relay: ReceiverRelay; event: ImportedEvent; payload: StoredPayload
 
 const NOTHING = { eventId: null, key: null, code: null, message: null };
 
-async function judge(
+async function evaluateForAll(
   takers: readonly [ReceiverRelay, ...ReceiverRelay[]],
   { line, bytes }: Line,
   nowMs: number,
@@ -238,7 +238,7 @@ class Planned {
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
-interface Entering {
+interface Storing {
   /** The dry run; null stores the new lines. */
   planned: Planned | null;
   /** The file's hash, as the caller gave it. */
@@ -252,19 +252,23 @@ interface Entering {
 }
 
 /** Stores the new lines with one audit row, in one transaction. */
-async function enter(tx: Writer, judged: readonly Judged[], entering: Entering): Promise<ImportLineView[]> {
-  const { planned, file, part, change, takers, way } = entering;
+async function storeLines(
+  tx: Writer,
+  evaluated: readonly Judged[],
+  storing: Storing,
+): Promise<ImportLineView[]> {
+  const { planned, file, part, change, takers, way } = storing;
   const [{ name }] = takers;
-  const told: ImportLineView[] = [];
-  for (const one of judged) told.push("parts" in one ? await enterLine(tx, one, entering) : one);
+  const views: ImportLineView[] = [];
+  for (const one of evaluated) views.push("parts" in one ? await storeLine(tx, one, storing) : one);
   const count = (outcome: ImportLineView["outcome"]): number =>
-    told.filter((one) => one.outcome === outcome).length;
-  const made = told.filter(({ outcome }) => outcome === "new");
-  if (planned !== null || made.length === 0) return told;
+    views.filter((one) => one.outcome === outcome).length;
+  const made = views.filter(({ outcome }) => outcome === "new");
+  if (planned !== null || made.length === 0) return views;
   if (way === "test") {
     const after = { eventId: made[0]?.eventId ?? null };
     await writeAudit(tx, { ...change, action: "event.test_sent", target: relayTarget(name), after });
-    return told;
+    return views;
   }
   await writeAudit(tx, {
     ...change,
@@ -273,7 +277,7 @@ async function enter(tx: Writer, judged: readonly Judged[], entering: Entering):
     after: {
       file: `sha256:${file}`,
       batch: `sha256:${part}`,
-      lines: { from: told[0]?.line ?? 0, to: told.at(-1)?.line ?? 0 },
+      lines: { from: views[0]?.line ?? 0, to: views.at(-1)?.line ?? 0 },
       new: made.length,
       unsigned: made.filter(({ unsigned }) => unsigned).length,
       known: count("known"),
@@ -282,7 +286,7 @@ async function enter(tx: Writer, judged: readonly Judged[], entering: Entering):
       ...(takers.length === 1 ? {} : { events: countEvents(made) }),
     },
   });
-  return told;
+  return views;
 }
 
 /** Counts the new events of each relay. */
@@ -294,12 +298,12 @@ function countEvents(made: readonly ImportLineView[]): Record<string, number> {
 }
 
 /** Stores the event of each relay that takes the line, or finds why there is none. */
-async function enterLine(
+async function storeLine(
   tx: Writer,
   { line, open, parts }: Exclude<Judged, ImportLineView>,
-  entering: Entering,
+  storing: Storing,
 ): Promise<ImportLineView> {
-  const { planned, takers } = entering;
+  const { planned, takers } = storing;
   const { once, verified, unsigned } = open;
   const shown = { ...NOTHING, line, verified, unsigned, relays: null };
   const isTaken = parts.some((part) => "event" in part);
@@ -312,7 +316,7 @@ async function enterLine(
   if (earlier !== null && !(await isStillOffered(tx, takers, earlier.eventId)))
     return { ...shown, outcome: "known", eventId: earlier.eventId };
   const results: RelayResult[] = [];
-  for (const part of parts) results.push("event" in part ? await enterEvent(tx, part, open, entering) : part);
+  for (const part of parts) results.push("event" in part ? await enterEvent(tx, part, open, storing) : part);
   if (once !== null && earlier === null && results.some(({ outcome }) => outcome === "new")) {
     planned?.addUse(once);
     if (planned === null)
@@ -339,7 +343,7 @@ function firstOf(results: readonly RelayResult[]): RelayResult {
  */
 async function isStillOffered(
   tx: Writer,
-  [relay, ...followers]: Entering["takers"],
+  [relay, ...followers]: Storing["takers"],
   firstId: string | null,
 ): Promise<boolean> {
   const isFollower = relay.receiver.source !== null;
@@ -352,7 +356,7 @@ async function enterEvent(
   tx: Writer,
   { relay, event, payload }: Exclude<Part, RelayResult>,
   { unsigned, parsed }: OpenLine,
-  { planned, change: { environmentId, nowMs }, way }: Entering,
+  { planned, change: { environmentId, nowMs }, way }: Storing,
 ): Promise<RelayResult> {
   const { keys, reading } = event;
   const [dedupe] = keys;

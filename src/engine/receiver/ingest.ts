@@ -77,7 +77,7 @@ interface IngestionDeps {
   requestLog: RequestLog;
   health: Health;
   /** Counts the request as an unverified one of the address. Returns the refusal for the caller. */
-  refuseUnverified(source: string, refusal: Refusal): Promise<Refusal>;
+  rejectUnverified(source: string, refusal: Refusal): Promise<Refusal>;
   /** Absent: traces are off. */
   traceRequest?: TraceRequest;
 }
@@ -290,7 +290,7 @@ export class Ingestion {
   }
 
   async #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string) {
-    if (!earlier.sameBody) throw await this.#deps.refuseUnverified(source, rejectReusedSignature());
+    if (!earlier.sameBody) throw await this.#deps.rejectUnverified(source, rejectReusedSignature());
     const cause = async () => "its signature was accepted before, with the same body";
     return await this.#answerDuplicate(relay, cause, source, earlier.eventId);
   }

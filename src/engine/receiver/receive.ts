@@ -105,7 +105,7 @@ export class Receiver {
       ...deps,
       places,
       requestLog: this.#requestLog,
-      refuseUnverified: async (source, refusal) => this.#unverified.refuse(source, () => refusal),
+      rejectUnverified: async (source, refusal) => this.#unverified.refuse(source, () => refusal),
     });
   }
 
@@ -207,11 +207,11 @@ export class Receiver {
   ): Refusal | null | Promise<Refusal | null> {
     const snapshot = this.#deps.relays.current();
     const check = (now: Snapshot): Refusal | null | Promise<Refusal> =>
-      now.receiversOf(appId, name).length > 0 ? null : this.#refuseUnknown(appId, name, from());
+      now.receiversOf(appId, name).length > 0 ? null : this.#rejectUnknown(appId, name, from());
     return snapshot instanceof Snapshot ? check(snapshot) : snapshot.then(check);
   }
 
-  #refuseUnknown(appId: string, name: string, source: string): Refusal | Promise<Refusal> {
+  #rejectUnknown(appId: string, name: string, source: string): Refusal | Promise<Refusal> {
     const record = (refusal: Refusal): Refusal => {
       this.#deps.metrics.recordRequest(refusal.code);
       if (refusal === UNKNOWN_RECEIVER) this.#requestLog.recordUnknown({ appId, name, source });
@@ -229,14 +229,14 @@ export class Receiver {
   }
 
   /** Returns the refusal of a request to a capture that does not exist, has ended or is full. It stores nothing, so that guesses cost no query. */
-  async refuseCapture(source: string, refusal: Refusal = UNKNOWN_RECEIVER): Promise<Refusal> {
+  async rejectCapture(source: string, refusal: Refusal = UNKNOWN_RECEIVER): Promise<Refusal> {
     const refused = await this.#unverified.refuse(source, () => refusal);
     this.#deps.metrics.recordRequest(refused.code);
     return refused;
   }
 
   /** Returns the refusal of a request whose body was not read to its end, and logs it. An aborted request is not logged. */
-  async refuseUnread(appId: string, name: string, source: string, unread: Refusal): Promise<Refusal> {
+  async rejectUnread(appId: string, name: string, source: string, unread: Refusal): Promise<Refusal> {
     const tooLarge = unread.code === "body_too_large";
     const refusal = tooLarge ? await this.#unverified.refuse(source, rejectLargeBody) : unread;
     this.#deps.metrics.recordRequest(refusal.code);
@@ -249,7 +249,7 @@ export class Receiver {
   }
 
   /** Logs a request to another host. Local development answers only to this machine's names and to the base URL. */
-  async noteOtherHost(appId: string, name: string, source: string, refusal: Refusal): Promise<void> {
+  async recordOtherHost(appId: string, name: string, source: string, refusal: Refusal): Promise<void> {
     const { code } = refusal;
     const cause =
       "it came for a host that local development does not answer to, as through a tunnel: start relay dev with --base-url and the tunnel's address";

@@ -68,9 +68,9 @@ export const UNKNOWN_RECEIVER = new Refusal(
 /** Returns the refusal for a request that verified in no environment. */
 export function explainToCaller(refused: readonly Rejection[]): Refusal {
   if (refused.length > 0 && refused.every(({ code }) => code === "scheme_renamed")) return SCHEME_RENAMED;
-  const told = refused.find(({ code }) => code === "too_many_signatures" || code === "invalid_json");
-  if (told === undefined) return BAD_SIGNATURE;
-  return told.code === "invalid_json" ? new Refusal("invalid_json", told.cause) : TOO_MANY_SIGNATURES;
+  const specific = refused.find(({ code }) => code === "too_many_signatures" || code === "invalid_json");
+  if (specific === undefined) return BAD_SIGNATURE;
+  return specific.code === "invalid_json" ? new Refusal("invalid_json", specific.cause) : TOO_MANY_SIGNATURES;
 }
 
 /** Returns the refusal of a handshake without the expected values. The owner reads `why`, and so does a verified caller. */

@@ -39,7 +39,7 @@ const MAX_UNKNOWN_NAMES = 100;
 const MAX_NAME_CHARS = 100;
 const MAX_CAUSE_CHARS = 500;
 /** The most kinds of requests that are reported separately. Beyond these, requests of one relay and code are one kind. */
-const MAX_TOLD_KINDS = 200;
+const MAX_NOTIFIED_KINDS = 200;
 
 const CAPS: readonly RefusalCode[] = ["source_capped", "receiver_capped", "body_capped"];
 
@@ -188,10 +188,10 @@ export class RequestLog {
 
   #callOf(
     { environmentId, name: relayName }: LiveRelay,
-    { outcome, code, cause: told, source, eventId = null, followers = [] }: LoggedRequest,
+    { outcome, code, cause: fullCause, source, eventId = null, followers = [] }: LoggedRequest,
   ): RecentRequest {
     const at = this.#deps.clock.now();
-    const cause = cutToLine(told, MAX_CAUSE_CHARS);
+    const cause = cutToLine(fullCause, MAX_CAUSE_CHARS);
     const seen = { firstAt: at, at, count: 1 };
     const shown = followers.length === 0 ? null : followers;
     return { environmentId, relayName, ...seen, outcome, code, cause, source, eventId, followers: shown };
@@ -217,7 +217,7 @@ export class RequestLog {
   #tally(relay: LiveRelay, call: Kind["call"], usual = false): void {
     let key = `${relay.id} ${call.code} ${this.#causes.strip(call.cause)}`;
     let kind = this.#kinds.get(key);
-    if (kind === undefined && this.#kinds.size >= MAX_TOLD_KINDS) {
+    if (kind === undefined && this.#kinds.size >= MAX_NOTIFIED_KINDS) {
       key = `${relay.id} ${call.code}`;
       kind = this.#kinds.get(key);
     }
@@ -297,7 +297,7 @@ export class RequestLog {
       });
       for (const [at, { calls }] of written.entries())
         for (const [nth, { fold }] of calls.entries()) if (fold !== null) fold.seq = rows[at]?.[nth] ?? null;
-      for (const told of found.told) notifier.notifyUnknownCall(told);
+      for (const notice of found.notices) notifier.notifyUnknownCall(notice);
     } catch (error) {
       this.#ledger.restore(losses);
       this.#rejected.restore(rejected);

@@ -78,7 +78,7 @@ interface FoundCalls {
   /** Requests of environments that deleted a relay of the name, or have one with another trigger. */
   former: RecentRequest[];
   unknown: Omit<UnknownRow, "seq" | "firstAt">[];
-  told: UnknownReceiverNotice[];
+  notices: UnknownReceiverNotice[];
 }
 
 /** Assigns the requests to environments, and finds what to report. */
@@ -87,7 +87,7 @@ export async function findUnknownRequests(
   snapshot: Snapshot,
   calls: readonly UnknownRequest[],
 ): Promise<FoundCalls> {
-  const found: FoundCalls = { former: [], unknown: [], told: [] };
+  const found: FoundCalls = { former: [], unknown: [], notices: [] };
   for (const [appId, ofApp] of Map.groupBy(calls, ({ appId }) => appId)) {
     const environments = await store.read((tx) => listEnvironments(tx, appId));
     if (environments.length === 0) continue;
@@ -166,7 +166,7 @@ function addFormer(found: FoundCalls, call: UnknownRequest, former: readonly For
       followers: null,
     });
   }
-  found.told.push({ appId, name, cause: former[0]?.cause ?? "", calls: count });
+  found.notices.push({ appId, name, cause: former[0]?.cause ?? "", calls: count });
 }
 
 /** Adds the request to the environments with a near receiver, or else to all environments of the app. */
@@ -187,7 +187,7 @@ function addUnknown(
       nearest: nearest.get(environmentId) ?? null,
     });
   const [first = null] = nearest.values();
-  found.told.push({ appId, name, cause: formatUnknown(first, isHiddenName(name)), calls: count });
+  found.notices.push({ appId, name, cause: formatUnknown(first, isHiddenName(name)), calls: count });
 }
 
 function formatUnknown(nearest: string | null, hidden: boolean): string {

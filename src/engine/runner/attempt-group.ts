@@ -51,7 +51,7 @@ export class AttemptGroup {
     const event = countAttempt(due);
     const run = (): Promise<AttemptResult> =>
       runToEnd(this.#tx, new Attempt(event, relay, nowMs, this.#deps, { payload }), source, nowMs);
-    if (isCareful) this.#reports.push(await this.#runAlone(relay, event, run));
+    if (isCareful) this.#reports.push(await this.#runInSavepoint(relay, event, run));
     else this.#results.push(await run());
   }
 
@@ -64,7 +64,7 @@ export class AttemptGroup {
   }
 
   /** Runs and writes one attempt in its own savepoint. An error becomes a retryable failure of this event. */
-  async #runAlone(
+  async #runInSavepoint(
     relay: LiveRelay,
     event: EventToRun,
     run: () => Promise<AttemptResult>,

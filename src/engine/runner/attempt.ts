@@ -299,9 +299,9 @@ export class Attempt {
       this.results.push({ type, ...outcome, ...time });
       return null;
     }
-    const { final, alone, ...result } = outcome;
+    const { final, continues, ...result } = outcome;
     this.results.push({ type, ...result, ...time });
-    return alone ? null : { outcome: "failed", code: outcome.code, final };
+    return continues ? null : { outcome: "failed", code: outcome.code, final };
   }
 
   #warn(sentence: string, most = MAX_WARNINGS): void {

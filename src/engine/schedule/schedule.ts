@@ -21,7 +21,7 @@ import {
   type DedupeKey,
   insertEvent,
   keyOfOccurrence,
-  makeWholePayload,
+  makePayload,
   type StoredEvent,
 } from "../event/insert.ts";
 
@@ -40,7 +40,7 @@ interface SchedulerDeps {
   relays: LiveRelays;
   log: Log;
   /** The longest sleep in milliseconds; 5 seconds unless given. */
-  lookEveryMs?: number;
+  checkEveryMs?: number;
 }
 
 /** Starts by recording the ticks that were missed while nothing ran. */
@@ -55,7 +55,7 @@ export class Scheduler extends BackgroundJob {
   constructor(deps: SchedulerDeps) {
     super({
       clock: deps.clock,
-      everyMs: deps.lookEveryMs ?? LOOK_EVERY_MS,
+      everyMs: deps.checkEveryMs ?? LOOK_EVERY_MS,
       onError: (error) => deps.log.warn("the scheduler cannot tick", { cause: (error as Error).message }),
     });
     this.#deps = deps;
@@ -316,7 +316,7 @@ export function recordTick(
     relayKey: relay.relayKey,
     nameKey: relay.nameKey,
     trigger: "schedule",
-    payload: makeWholePayload({ tick: { periodStart } }),
+    payload: makePayload({ tick: { periodStart } }),
     unsigned: false,
     dedupe: keyOfTick(relay, periodStartMs),
     nowMs,

@@ -7,7 +7,7 @@ import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { findMeaning } from "../../base/code/code.ts";
 import { oneOf, orNull, quotingText, timeOrNull } from "../../base/schema.ts";
 import { cutToLine } from "../../base/text.ts";
-import { EVENT, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "../../engine/event/event.ts";
+import { EVENT, findEventSeq, RELAY_NAME, rejectUnknownEvent } from "../../engine/event/event.ts";
 import { RUN_RESULTS } from "../../engine/event/run.ts";
 import { listOpenProblemsOfTarget } from "../../platform/audit/problem.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
@@ -65,7 +65,7 @@ export async function evaluateEventCause(
 ): Promise<EventCauseView | null> {
   const seq = await findEventSeq(tx, environmentId, id);
   const stored = await tx.get<{ relay: string; expunged: number }>(EVALUATED_EVENT, seq);
-  if (seq === null || stored === null) throw refuseUnknownEvent(id);
+  if (seq === null || stored === null) throw rejectUnknownEvent(id);
   const { state, reason, finishedAt, createdAt, nameKey, personId: person } = EVALUATED.read(stored);
   const isOver =
     stored.expunged === 1 || ["missed", "person_erased", "payload_expunged"].includes(reason ?? "");

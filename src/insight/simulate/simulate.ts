@@ -6,7 +6,7 @@
 import { toIso } from "../../base/clock.ts";
 import { type Json, parseJson, writeJson } from "../../base/json.ts";
 import { findEventToRun } from "../../engine/event/event.ts";
-import { makeWholePayload } from "../../engine/event/insert.ts";
+import { makePayload } from "../../engine/event/insert.ts";
 import { type Rehearsal, rehearse } from "../../engine/runner/rehearse.ts";
 import { listKnownSecrets } from "../../rules/relay/known-secret.ts";
 import type { LiveRelay, LiveRelays, ReceiverRelay } from "../../rules/relay/live-relay.ts";
@@ -85,7 +85,7 @@ async function makeOccurrence(
     return { write: (tx, later, opened) => writeChange(tx, opened, trigger, input, later, nowMs) };
   const periodStart = toIso(nowMs);
   return {
-    write: (tx, _later, opened) => writeEvent(tx, opened, makeWholePayload({ tick: { periodStart } }), nowMs),
+    write: (tx, _later, opened) => writeEvent(tx, opened, makePayload({ tick: { periodStart } }), nowMs),
   };
 }
 

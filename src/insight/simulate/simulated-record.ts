@@ -79,11 +79,11 @@ export function placePerson(
 export async function requirePersonRef(
   tx: Reader,
   environmentId: number,
-  sought: string | null,
+  named: string | null,
 ): Promise<string | null> {
-  if (sought === null) return null;
+  if (named === null) return null;
   const found =
-    (await findPerson(tx, environmentId, sought)) ?? (await findPersonByEmail(tx, environmentId, sought));
+    (await findPerson(tx, environmentId, named)) ?? (await findPersonByEmail(tx, environmentId, named));
   if (found !== null) return found.id;
   throw new Refusal(
     "invalid_input",

@@ -137,11 +137,11 @@ function simulateReading(
     return { name, path, found, value: found ? (mapped[name] ?? null) : null };
   });
   const lost = names.filter(({ found }) => !found).map(({ name, path }) => `${name} (${path})`);
-  const told =
+  const summary =
     lost.length === 0
       ? "Every path of map found a value."
       : `These names of map name nothing: ${lost.join(", ")}.`;
-  steps.ok("map", told, names);
+  steps.ok("map", summary, names);
   if (definition.trigger.kind !== "receiver" || receiver.when === null) return;
   const mismatch = matchesWhen(receiver.when, mapped);
   const wanted: Json = parseJson(writeJson({ ...receiver.when } as JsonObject));

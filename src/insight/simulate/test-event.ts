@@ -8,7 +8,7 @@ import { isJsonObject, type Json, writeJson } from "../../base/json.ts";
 import { MAX_RECEIVER_BODY_BYTES } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, oneOf, orNull } from "../../base/schema.ts";
-import { makeWholePayload } from "../../engine/event/insert.ts";
+import { makePayload } from "../../engine/event/insert.ts";
 import { importEvents } from "../../engine/receiver/import.ts";
 import { type Change, writeAudit } from "../../platform/audit/audit.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
@@ -136,7 +136,7 @@ async function sendTestRecord(
 
 /** Writes one tick that belongs to no period. Returns the event's id. */
 export async function writeTestTick(tx: Writer, relay: LiveRelay, change: Change): Promise<string> {
-  const whole = makeWholePayload({ tick: { periodStart: toIso(change.nowMs), test: true } });
+  const whole = makePayload({ tick: { periodStart: toIso(change.nowMs), test: true } });
   const id = await writeEvent(tx, relay, { ...whole, warnings: [BY_HAND] }, change.nowMs, undefined, "test");
   await writeAudit(tx, {
     ...change,

@@ -37,7 +37,7 @@ export async function listWatchedChanges(
   trigger: DataChangeTrigger,
 ): Promise<WatchedChange[]> {
   const { collection: name } = trigger;
-  const judge = (row: RecordRow): WatchedChange => judgeRecord(trigger, row);
+  const judge = (row: RecordRow): WatchedChange => evaluateRecord(trigger, row);
   const collection = await store.read((tx) => findCollection(tx, environmentId, name));
   if (collection === null) return [];
   const { items } = await readPage(
@@ -56,12 +56,12 @@ export async function listWatchedChanges(
         ? null
         : await store.read((tx) => findRecord(tx, environmentId, name, recordId));
     if (row !== null) byRecord.set(recordId, judge(row));
-    else if (action === "record.deleted") byRecord.set(recordId, judgeDeleted(trigger, recordId, at));
+    else if (action === "record.deleted") byRecord.set(recordId, evaluateDeleted(trigger, recordId, at));
   }
   return [...byRecord.values()].sort((one, other) => (one.at < other.at ? 1 : -1)).slice(0, MAX_SHOWN);
 }
 
-function judgeRecord({ on, where }: DataChangeTrigger, row: RecordRow): WatchedChange {
+function evaluateRecord({ on, where }: DataChangeTrigger, row: RecordRow): WatchedChange {
   const { id: record, createdAt, updatedAt, writtenBy, data } = row;
   const change = updatedAt > createdAt ? "updated" : "created";
   const shown = { record, change, at: toIso(updatedAt) } as const;
@@ -79,7 +79,7 @@ function judgeRecord({ on, where }: DataChangeTrigger, row: RecordRow): WatchedC
 
 const BY_RELAY = "relay:";
 
-function judgeDeleted({ on, where }: DataChangeTrigger, record: string, atMs: number): WatchedChange {
+function evaluateDeleted({ on, where }: DataChangeTrigger, record: string, atMs: number): WatchedChange {
   const shown = { record, change: "deleted", at: toIso(atMs) } as const;
   if (!on.includes("deleted")) return { ...shown, wouldRun: false, reason: explainUnwatched("deleted", on) };
   if (Object.keys(where ?? {}).length === 0)

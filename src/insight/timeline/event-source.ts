@@ -118,12 +118,12 @@ async function findReasons(tx: Reader, events: readonly EventShown[]): Promise<R
     left -= text.length;
     const { results } = RUN_RESULTS.read({ results: text });
     // An action that an earlier attempt did is skipped without a message.
-    const told =
+    const result =
       state === "done"
         ? results.find(({ outcome, message }) => outcome === "skipped" && message !== undefined)
         : results.findLast(({ outcome }) => outcome === "failed");
-    if (told === undefined) continue;
-    found.set(seq, { type: told.type, why: told.message ?? formatCode(told.code ?? "failed") });
+    if (result === undefined) continue;
+    found.set(seq, { type: result.type, why: result.message ?? formatCode(result.code ?? "failed") });
   }
   return found;
 }

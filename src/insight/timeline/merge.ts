@@ -4,7 +4,7 @@
  */
 
 import { isJsonObject, type Json, parseJson, writeJson } from "../../base/json.ts";
-import { makeCursor, type Page, type PageRequest, refuseCursor } from "../../base/page.ts";
+import { makeCursor, type Page, type PageRequest, rejectCursor } from "../../base/page.ts";
 
 export type Key = string | number;
 
@@ -83,7 +83,7 @@ function readPositions(sources: readonly Pick<Source<unknown>, "name" | "keys">[
         ? typeof key === "number" && Number.isSafeInteger(key)
         : source?.keys === "text" && typeof key === "string" && key.length <= MAX_KEY_CHARS;
     if (!fits)
-      throw refuseCursor("is not one of this list: use the next value of the page before, unchanged");
+      throw rejectCursor("is not one of this list: use the next value of the page before, unchanged");
     positions.set(name, key as Key);
   }
   return positions;
@@ -96,5 +96,5 @@ function parse(text: string): { [name: string]: Json } {
   } catch {
     // The error is thrown below.
   }
-  throw refuseCursor("is not one of this list: use the next value of the page before, unchanged");
+  throw rejectCursor("is not one of this list: use the next value of the page before, unchanged");
 }

@@ -42,8 +42,8 @@ import { type Caller, callerRoute } from "../http/caller-route.ts";
 import { dashboardOrigin } from "../http/cookie.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute } from "../http/route.ts";
-import { relayContext, settleBefore } from "./relay-context.ts";
-import { findTarget, readSent, tellWanted, viewCarried, wanted } from "./sync.ts";
+import { recordMissedBefore, relayContext } from "./relay-context.ts";
+import { findTarget, previewWanted, readSent, viewCarried, wanted } from "./sync.ts";
 
 const plan = Type.String({ description: "the name of the plan that was read" });
 const answer = Type.Object({ approval: approvalView });
@@ -70,12 +70,12 @@ export const approvalRoutes = [
     async handle(call) {
       const { deps, body, request, source, by, nowMs } = call;
       const target = await findTarget(call, { ...body, to: "production" }, "request_changes");
-      const { told, warnings, sent, most } = await tellWanted(call, target, body);
-      if (told.plan !== body.plan) throw refuseMoved(told.plan);
-      const refused = deps.syncCap.rejectTooLarge(told.changes, target, most) ?? findRefusal(told);
+      const { preview, warnings, sent, most } = await previewWanted(call, target, body);
+      if (preview.plan !== body.plan) throw rejectChangedPlan(preview.plan);
+      const refused = deps.syncCap.rejectTooLarge(preview.changes, target, most) ?? findRefusal(preview);
       if (refused !== null) throw new Refusal(refused.code, refused.message);
       requirePerson(target, by);
-      if (told.changes === 0)
+      if (preview.changes === 0)
         throw new Refusal(
           "invalid_input",
           "plan changes nothing in production, so there is nothing to approve or apply.",
@@ -83,11 +83,11 @@ export const approvalRoutes = [
       await deps.approvals.take(target.id);
       const key = callerOf(request);
       const asked = {
-        plan: told.plan,
+        plan: preview.plan,
         source: sent === null ? ("development" as const) : ("files" as const),
         files: sent,
         replaceEdited: body.replaceEdited === true,
-        shown: viewPlan({ ...told, warnings: [...warnings, ...told.warnings] }, told.read.entries),
+        shown: viewPlan({ ...preview, warnings: [...warnings, ...preview.warnings] }, preview.read.entries),
         askedWith: key?.kind === "key" ? `${key.key.name} (${key.key.hint})` : null,
         askedFrom: source,
         sourceCommit: sent?.commit ?? null,
@@ -133,8 +133,8 @@ export const approvalRoutes = [
       const row = await look(call, asked);
       const { shown } = await deps.store.read((tx) => requireApprovalWithPlan(tx, row.id));
       const { secretsOf } = shown;
-      const told = call.may("approve") ? { shown } : row.state === "done" ? { secretsOf } : {};
-      return { approval: { ...view(call, row, target), ...told } };
+      const visible = call.may("approve") ? { shown } : row.state === "done" ? { secretsOf } : {};
+      return { approval: { ...view(call, row, target), ...visible } };
     },
   }),
   callerRoute({
@@ -164,8 +164,8 @@ export const approvalRoutes = [
           "forbidden",
           "Only an owner of production can approve or refuse this change: ask an owner to open it in the dashboard.",
         );
-      if (body.plan !== asked.plan) throw refuseMoved(asked.plan);
-      const row = await settleTime(call, asked);
+      if (body.plan !== asked.plan) throw rejectChangedPlan(asked.plan);
+      const row = await endIfExpired(call, asked);
       const change = { environmentId: target.id, by, nowMs };
       if (decision === "approve") await approve(call, row, change);
       else
@@ -226,13 +226,13 @@ async function applyApproved(
   once: ApplyKey | null,
 ): Promise<PlanResult> {
   const { deps, actor, by, nowMs, origin } = call;
-  const row = await settleTime(call, asked);
+  const row = await endIfExpired(call, asked);
   requireState("approved", row);
   const files = await readAsked(call, row);
   const wish = { files, replacesEdited: row.replaceEdited };
   const context = relayContext({ deps, environment: target, actor, nowMs });
   const cap = deps.syncCap.makeCap(target, nowMs);
-  await settleBefore(call, target.id);
+  await recordMissedBefore(call, target.id);
   const apply = async (tx: Writer): Promise<PlanResult> => {
     const now = await requireApproval(tx, row.id);
     requireTime(call, now);
@@ -246,7 +246,7 @@ async function applyApproved(
     return await deps.store.write(origin, (tx) => applyOnce(tx, once, () => apply(tx)));
   } catch (error) {
     // An approval that expired meanwhile is not void: no side changed.
-    if (error instanceof Refusal && error.code === "approval_expired") await settleTime(call, row);
+    if (error instanceof Refusal && error.code === "approval_expired") await endIfExpired(call, row);
     else if (error instanceof Refusal) await endVoid(call, row, error.message);
     throw error;
   }
@@ -340,7 +340,7 @@ async function requireSeen(
 }
 
 /** Returns the approval in its current state. It ends one that has expired. */
-async function settleTime({ deps, nowMs }: Asking, row: Approval): Promise<Approval> {
+async function endIfExpired({ deps, nowMs }: Asking, row: Approval): Promise<Approval> {
   if (!isOpen(row) || deps.approvals.remainingMs(row) > 0) return row;
   return await deps.store.write("dashboard", async (tx) => {
     await endApproval(tx, await requireApproval(tx, row.id), "expired", nowMs, null);
@@ -348,9 +348,9 @@ async function settleTime({ deps, nowMs }: Asking, row: Approval): Promise<Appro
   });
 }
 
-/** Does the same as `settleTime`, and makes an approval void if a side changed since the request. It does not compare both sides at every call. */
+/** Does the same as `endIfExpired`, and makes an approval void if a side changed since the request. It does not compare both sides at every call. */
 async function look(call: Asking, asked: Approval): Promise<Approval> {
-  const row = await settleTime(call, asked);
+  const row = await endIfExpired(call, asked);
   const { deps } = call;
   if (!isOpen(row) || !deps.approvals.startCheckIfDue(row)) return row;
   try {
@@ -386,7 +386,7 @@ async function readAsked({ deps, nowMs }: Asking, { id, environmentId }: Approva
   return await readEnvironmentFiles(deps.store, from, nowMs);
 }
 
-function refuseMoved(planId: string): Refusal {
+function rejectChangedPlan(planId: string): Refusal {
   return new Refusal(
     "version_conflict",
     "plan names another plan than the current one: read the plan again, then decide on that one.",

@@ -32,11 +32,11 @@ function withDocs<Item extends { code: string }>(
   { deps, request }: { deps: HttpDeps; request: Request },
   { items, next }: Page<Item>,
 ): Page<Item & { docs?: string }> {
-  const told = (item: Item) => {
+  const addDocs = (item: Item) => {
     const docs = docsOf(deps, request, item.code);
     return docs === null ? item : { ...item, docs };
   };
-  return { items: items.map(told), next };
+  return { items: items.map(addDocs), next };
 }
 
 /** Adds the hints and the present figures to the open items. `beganAt` returns when an item began, and null for one that is over. */

@@ -13,7 +13,7 @@ import {
   requireBulkReplay,
   stopBulkReplay,
 } from "../../engine/event/bulk-replay.ts";
-import { lookUpNames } from "../../engine/event/filter-lookup.ts";
+import { resolveNames } from "../../engine/event/filter-lookup.ts";
 import type { Store } from "../../store/port.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
 
@@ -34,7 +34,7 @@ async function readFilter(
   { state, relay, trigger, reason, since, until, ...named }: Static<typeof askedBody>,
 ): Promise<BulkFilter> {
   const [sinceMs, untilMs] = [readTime("since", since), readTime("until", until)];
-  const { person } = await lookUpNames(store, environmentId, { relay, ...named });
+  const { person } = await resolveNames(store, environmentId, { relay, ...named });
   return {
     state,
     ...(relay === undefined ? {} : { relay }),

@@ -71,7 +71,7 @@ export async function readResource(
 ) {
   const path = readPath(uri);
   const route = path === null ? null : findRoute(docsRoutes, "GET", path);
-  if (path === null || route === null) throw refuseResource();
+  if (path === null || route === null) throw rejectUnknownResource();
   const isSchema = SCHEMAS.some((schema) => schema.uri === SCHEME + path);
   const mimeType = isSchema ? SCHEMA : MARKDOWN;
   // The route answers a page as Markdown, but its schema if the caller does not accept text.
@@ -89,7 +89,7 @@ function readPath(uri: string): string | null {
   return PATH.test(path) && path !== "/docs/search" ? path : null;
 }
 
-function refuseResource(): Refusal {
+function rejectUnknownResource(): Refusal {
   return new Refusal(
     "not_found",
     "There is no resource with this URI: resources/list lists the pages, and search_docs finds one.",

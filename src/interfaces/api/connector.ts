@@ -229,7 +229,7 @@ async function serveTool(
 ): Promise<Response> {
   const tool = tools.find((one) => one.name === name);
   const off = tool === undefined ? TOOLS.find((one) => one.name === name) : undefined;
-  if (off !== undefined) throw refuseOff(off, environment, tools);
+  if (off !== undefined) throw rejectOffTool(off, environment, tools);
   if (tool === undefined)
     throw new Refusal("not_found", "There is no tool with this name: tools/list lists the tools.");
   const { route } = tool;
@@ -257,7 +257,7 @@ async function serveTool(
 }
 
 /** Returns the refusal of a tool that is off here. It names the setting or the option that switches the tool on. */
-function refuseOff({ name, saves }: Tool, environment: Environment, tools: readonly Tool[]): Refusal {
+function rejectOffTool({ name, saves }: Tool, environment: Environment, tools: readonly Tool[]): Refusal {
   if (saves && environment.name === "production")
     return new Refusal(
       "forbidden",

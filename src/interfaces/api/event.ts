@@ -7,7 +7,7 @@ import { fields, oneOf, orNull, pageOf, pageQuery, readTime } from "../../base/s
 import { countEvents, eventCounts } from "../../engine/event/count.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../../engine/event/event.ts";
 import { expungeManually } from "../../engine/event/expunge.ts";
-import { lookUpNames } from "../../engine/event/filter-lookup.ts";
+import { resolveNames } from "../../engine/event/filter-lookup.ts";
 import { BAR_WIDTHS, drawHistogram, histogramView } from "../../engine/event/histogram.ts";
 import { readEvents } from "../../engine/event/list.ts";
 import { planReplay, replayEvent } from "../../engine/event/replay.ts";
@@ -75,7 +75,7 @@ async function readFilter<Asked extends Static<typeof eventFilterFields>>(
   if (q !== "" && !isId("evt", q) && !(await isOfPerson())) requirePayloads(call, "A search in payloads (q)");
   if (mapped !== undefined) requirePayloads(call, "A search in mapped values (mapped)");
   const between = { sinceMs: readTime("since", since), untilMs: readTime("until", until) };
-  return { ...(await lookUpNames(deps.store, environmentId, asked)), ...between };
+  return { ...(await resolveNames(deps.store, environmentId, asked)), ...between };
 }
 
 export const eventRoutes = [

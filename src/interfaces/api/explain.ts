@@ -58,20 +58,20 @@ function simulateDeps({ store, sealer, clock, log, relays, config }: HttpDeps) {
   return { store, sealer, clock, log, relays, limits: config.limits };
 }
 
-async function saySender(trigger: ReceiverTrigger): Promise<{ sender?: string }> {
+async function describeSender(trigger: ReceiverTrigger): Promise<{ sender?: string }> {
   const { recogniseSender } = await import("../../rules/senders/registry.ts");
   const sender = recogniseSender(trigger);
   return sender === null ? {} : { sender: sender.title };
 }
 
 /** Finds the sender of a definition that has problems, if none is in its trigger. */
-async function sayUnfinishedSender(
+async function describeUnfinishedSender(
   definition: unknown,
   problems: readonly Problem[],
 ): Promise<{ sender?: string }> {
   if (problems.some(({ field }) => !/^(name|actions)\b/.test(field))) return {};
   const { trigger } = definition as Pick<Definition, "trigger">;
-  return trigger.kind === "receiver" ? await saySender(trigger) : {};
+  return trigger.kind === "receiver" ? await describeSender(trigger) : {};
 }
 
 const SHOWN_TICKS = 5;
@@ -93,7 +93,7 @@ export const explainRoutes = [
       const checked = checkDefinition(body.definition, nowMs);
       if ("problems" in checked) {
         const { problems } = checked;
-        return { problems, warnings: [], ...(await sayUnfinishedSender(body.definition, problems)) };
+        return { problems, warnings: [], ...(await describeUnfinishedSender(body.definition, problems)) };
       }
       const found = await deps.store.read(async (tx) => ({
         problems: [
@@ -108,7 +108,7 @@ export const explainRoutes = [
         ],
       }));
       const { trigger } = checked.definition;
-      if (trigger.kind === "receiver") return { ...found, ...(await saySender(trigger)) };
+      if (trigger.kind === "receiver") return { ...found, ...(await describeSender(trigger)) };
       if (found.problems.length > 0) return found;
       if (trigger.kind === "schedule") return { ...found, nextTicks: listNextTicks(trigger, nowMs) };
       // The result of a chosen `where` tells the values of records.

@@ -135,7 +135,7 @@ async function hasHoldings({ store }: HttpDeps, person: PersonRow, nowMs: number
 }
 
 /** Returns the refusal for `find` or `email` with other filters, which would be ignored. */
-function refuseBeside(field: "find" | "email"): Refusal {
+function rejectOtherFilters(field: "find" | "email"): Refusal {
   const message = `\`${field}\` cannot be combined with q, email, find, status or access: leave those out, or leave ${field} out.`;
   return new Refusal("invalid_input", message, { problems: [{ field, message }] });
 }
@@ -164,11 +164,11 @@ export const personRoutes = [
     item: personItem,
     async list(tx, { environmentId, nowMs }, page, { email, find, access, ...rest }) {
       const others = Object.values({ ...rest, access }).some((other) => other !== undefined);
-      if (find !== undefined && (others || email !== undefined)) throw refuseBeside("find");
-      if (email !== undefined && others) throw refuseBeside("email");
+      if (find !== undefined && (others || email !== undefined)) throw rejectOtherFilters("find");
+      if (email !== undefined && others) throw rejectOtherFilters("email");
       if (find !== undefined) {
-        const sought = find.includes("@") ? readSentAddress(find) : find;
-        return await addHoldings(tx, await findPersons(tx, environmentId, page, sought), nowMs);
+        const text = find.includes("@") ? readSentAddress(find) : find;
+        return await addHoldings(tx, await findPersons(tx, environmentId, page, text), nowMs);
       }
       if (email !== undefined) {
         const found = await findPersonByEmail(tx, environmentId, readSentAddress(email));

@@ -37,7 +37,7 @@ export function viewContext({
 }
 
 /** Records the missed ticks of schedules, in steps, before a save that can change triggers of the environment or of one relay. */
-export async function settleBefore(
+export async function recordMissedBefore(
   { deps, nowMs }: { deps: HttpDeps; nowMs: number },
   environmentId: number,
   name?: string,

@@ -51,7 +51,7 @@ import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "../http/route.ts";
 import { caseDeps } from "./case.ts";
 import { definition, sell } from "./explain.ts";
-import { relayContext, settleBefore, viewContext } from "./relay-context.ts";
+import { recordMissedBefore, relayContext, viewContext } from "./relay-context.ts";
 
 /** The most characters of a search in the list. */
 const MAX_SEARCH_CHARS = 200;
@@ -161,7 +161,7 @@ export const relayRoutes = [
     async handle(call) {
       const { deps, environment, environmentId, params } = call;
       await deps.writeRecentRequests();
-      const { relay, ...beside } = await deps.store.read(async (tx) => {
+      const { relay, ...details } = await deps.store.read(async (tx) => {
         const row = await requireRelay(tx, environmentId, params.name);
         const missing = await listMissing(makeCatalogLookup(tx, environmentId), row.definition);
         const remembered = await findManyRemembered(tx, { environmentId, relayName: row.name });
@@ -169,7 +169,7 @@ export const relayRoutes = [
       });
       const [judged] = await addHealth(deps.store, { environment, clock: deps.clock }, [relay], true);
       if (judged === undefined) throw new Error("A relay was not judged.");
-      return { relay, health: judged.health, secretUse: await secretUseOf(deps, relay), ...beside };
+      return { relay, health: judged.health, secretUse: await secretUseOf(deps, relay), ...details };
     },
   }),
   environmentRoute({
@@ -213,7 +213,7 @@ export const relayRoutes = [
     answer: savedRelay,
     async handle(call) {
       const { deps, environmentId, origin, params, body } = call;
-      await settleBefore(call, environmentId, params.name);
+      await recordMissedBefore(call, environmentId, params.name);
       const context = relayContext(call);
       const input = { ...body, origin: SAVED_HERE };
       const saved = await deps.store.write(origin, async (tx) =>
@@ -246,7 +246,7 @@ export const relayRoutes = [
       const { deps, environmentId, origin, params, body } = call;
       const { restores, version } = body;
       const definition = await readVersion(deps.store, environmentId, params.name, restores);
-      await settleBefore(call, environmentId, params.name);
+      await recordMissedBefore(call, environmentId, params.name);
       const context = relayContext(call);
       const input = { definition, version, restores, origin: SAVED_HERE };
       const saved = await deps.store.write(origin, async (tx) =>

@@ -1,7 +1,7 @@
 /** The server, for its owners: its configuration and how to change it, the limits in force, and its backups. */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
-import { sayHowElse } from "../../base/database-url.ts";
+import { formatBackupAdvice } from "../../base/database-url.ts";
 import { DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../base/limit.ts";
 import { LIMIT_WORDS } from "../../base/limit-text.ts";
 import { readPageRequest } from "../../base/page.ts";
@@ -263,7 +263,7 @@ export const serverRoutes = [
     status: 202,
     async handle({ deps, owner, nowMs }) {
       if (deps.config.database !== null)
-        throw new Refusal("backup_refused", sayHowElse(deps.config.database));
+        throw new Refusal("backup_refused", formatBackupAdvice(deps.config.database));
       const { backup, isNew } = deps.manualBackup.start();
       if (isNew)
         await deps.store.write("dashboard", (tx) =>
@@ -288,7 +288,7 @@ export const serverRoutes = [
     answer: Type.Object({ backups: backupsView }),
     async handle({ deps, owner, nowMs, body }) {
       const { config, store, sealer } = deps;
-      if (config.database !== null) throw new Refusal("backup_refused", sayHowElse(config.database));
+      if (config.database !== null) throw new Refusal("backup_refused", formatBackupAdvice(config.database));
       const allow = parseAllowList(config.allowPrivate);
       const change = { nowMs, by: `owner:${owner.email}`, sealer, allow };
       await store.write("dashboard", (tx) => changeCopyTarget(tx, change, body));
@@ -332,7 +332,7 @@ export const serverRoutes = [
     answer: Type.Object({ backups: backupsView }),
     async handle({ deps, owner, nowMs, body }) {
       const { config, store } = deps;
-      if (config.database !== null) throw new Refusal("backup_refused", sayHowElse(config.database));
+      if (config.database !== null) throw new Refusal("backup_refused", formatBackupAdvice(config.database));
       if (config.backup !== null) throw new Refusal("backup_refused", SCHEDULE_GIVEN);
       const by = `owner:${owner.email}`;
       await store.write("dashboard", (tx) => changeStoredSchedule(tx, { nowMs, by }, body));

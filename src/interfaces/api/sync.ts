@@ -6,7 +6,7 @@ import { type Static, Type } from "typebox";
 import { toIso } from "../../base/clock.ts";
 import { isJsonObject, type Json, writeJson } from "../../base/json.ts";
 import { MAX_PROBLEMS } from "../../base/limit.ts";
-import { capProblems, type Problem, Refusal, refuseDefinition, type Warning } from "../../base/refusal.ts";
+import { capProblems, type Problem, Refusal, rejectDefinition, type Warning } from "../../base/refusal.ts";
 import { fields, oneOf, orNull } from "../../base/schema.ts";
 import { placeProblems } from "../../base/shape.ts";
 import { utf8Bytes } from "../../base/text.ts";
@@ -35,7 +35,7 @@ import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { type EnvironmentCall, environmentRoute } from "../http/route.ts";
 import { caseDeps } from "./case.ts";
-import { relayContext, settleBefore } from "./relay-context.ts";
+import { recordMissedBefore, relayContext } from "./relay-context.ts";
 
 const MAX_NAME_CHARS = 200;
 /** The longest commit: a SHA-256 in hex, and `-dirty`. */
@@ -110,10 +110,10 @@ export const syncRoutes = [
     async handle(call) {
       const target = await findTarget(call, call.body, "read");
       const trial = maySeeCases(call, target) ? makeCaseTrial(call.deps, target) : NO_TRIAL;
-      const { told, warnings } = await tellWanted(call, target, call.body, trial);
-      const rejection = await findRejection(call, target, told.changes);
-      const entries = await countWaiting(call.deps, target, told.entries);
-      return { ...viewCarried({ ...told, entries }, warnings), refusal: viewRejection(rejection) };
+      const { preview, warnings } = await previewWanted(call, target, call.body, trial);
+      const rejection = await findRejection(call, target, preview.changes);
+      const entries = await countWaiting(call.deps, target, preview.entries);
+      return { ...viewCarried({ ...preview, entries }, warnings), refusal: viewRejection(rejection) };
     },
   }),
   environmentRoute({
@@ -141,7 +141,7 @@ export const syncRoutes = [
       const { files, warnings } = await readWanted(call, body);
       const wish = { files, replacesEdited: body.replaceEdited === true };
       const cap = deps.syncCap.makeCap(target, nowMs);
-      await settleBefore(call, target.id);
+      await recordMissedBefore(call, target.id);
       return await deps.store.write(call.origin, (tx) =>
         applyOnce(tx, once, async () => {
           const done = await applyPlan(tx, relayContext(call), wish, body.plan, cap);
@@ -230,7 +230,7 @@ function maySeeCases({ mayIn }: Pick<EnvironmentCall, "mayIn">, target: Environm
 const NO_TRIAL: CaseTrial = async () => new Map();
 
 /** Returns the plan, with the refusals and warnings of each of its saves. */
-export async function tellWanted(
+export async function previewWanted(
   call: WantedCall,
   target: Environment,
   body: Wanted,
@@ -241,8 +241,8 @@ export async function tellWanted(
   const { store, syncCap } = call.deps;
   const most = await store.read((tx) => syncCap.findMost(tx, target));
   const context = { ...relayContext(call), environment: target };
-  const told = await previewPlan(store, context, wish, most, trial);
-  return { told, warnings, sent, most };
+  const preview = await previewPlan(store, context, wish, most, trial);
+  return { preview, warnings, sent, most };
 }
 
 function makeCaseTrial(deps: HttpDeps, target: Environment): CaseTrial {
@@ -307,7 +307,7 @@ export async function readSent(
   const read = catalog === null ? null : checkCatalog(catalog);
   if (read !== null && "problems" in read) problems.push(...placeProblems("catalog", read.problems));
   if (problems.length > 0 || (read !== null && "problems" in read))
-    throw refuseDefinition(capProblems(problems, "The set"));
+    throw rejectDefinition(capProblems(problems, "The set"));
   const seen =
     base === undefined ? null : new Map(base.map((one): [string, SeenItem] => [syncTarget(one), one]));
   const files = {

@@ -118,7 +118,7 @@ export class Input {
     if (text === null) return null;
     const found = choices.find((choice) => choice === text);
     if (found !== undefined) return found;
-    throw new UsageError(refuseChoice(`--${name}`, text, choices));
+    throw new UsageError(formatUnknownChoice(`--${name}`, text, choices));
   }
 
   /** Lists the names that options have, with the kind of each. */
@@ -136,7 +136,7 @@ export class Input {
 }
 
 /** Formats the error for a word outside a list of choices, with the choice that the user probably meant. */
-export function refuseChoice(what: string, given: string, choices: readonly string[]): string {
+export function formatUnknownChoice(what: string, given: string, choices: readonly string[]): string {
   const near = findNearestName(given, choices);
   const list = choices.join(", ");
   return `${what} is ${JSON.stringify(given)}: ${near === null ? `write one of ${list}.` : `did you mean ${near}? The values are ${list}.`}`;

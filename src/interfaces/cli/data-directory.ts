@@ -23,7 +23,7 @@ import { CommandFailure, type Input, type Option } from "./command.ts";
 import type { Io } from "./io.ts";
 import { explainDirectory } from "./server/start-refusal.ts";
 import { ALLOW_PRIVATE, DATA, readDatabase, readDataDir } from "./service-option.ts";
-import { sayFar } from "./terminal/progress.ts";
+import { formatProgress } from "./terminal/progress.ts";
 
 export const APP: Option = {
   name: "app",
@@ -67,7 +67,7 @@ export async function withStore<Result>(
   let store: Store;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    store = await openAlone(folder, file, io, lockForMigration);
+    store = await openExclusively(folder, file, io, lockForMigration);
   } catch (error) {
     throw explainDirectory(error, folder, io) ?? error;
   }
@@ -115,7 +115,7 @@ async function withShared<Result>(
  * Opens a database file. It migrates an older schema only if no server runs, because an older server would not know the new tables. `take`
  * takes the lock that ensures this, and null means that the caller holds it.
  */
-export async function openAlone(
+export async function openExclusively(
   folder: string,
   file: string,
   io: Io,
@@ -131,7 +131,7 @@ export async function openAlone(
     const onMigrationProgress: MigrationProgress = ({ rows, of }) => {
       if (!io.watched) {
         if (of !== null) io.inform(`Rows moved: ${rows}.`);
-      } else io.redraw(of === null ? null : `Moving ${sayFar(rows, of, "rows")}`);
+      } else io.redraw(of === null ? null : `Moving ${formatProgress(rows, of, "rows")}`);
     };
     return await openSqlite(file, { clock: io.clock, onMigrate, onMigrationProgress });
   } finally {
@@ -170,7 +170,7 @@ export function withEnvironment<Result>(
 async function chooseEnvironment(tx: Reader, input: Input): Promise<Environment> {
   const apps = await listApps(tx);
   const appId = input.text("app") ?? (apps.length === 1 ? apps[0]?.id : undefined);
-  if (appId === undefined) throw new CommandFailure("not_found", refuseApp(apps));
+  if (appId === undefined) throw new CommandFailure("not_found", formatAppChoice(apps));
   const environments = await listEnvironments(tx, appId);
   if (environments.length === 0) {
     throw new CommandFailure(
@@ -189,7 +189,7 @@ async function chooseEnvironment(tx: Reader, input: Input): Promise<Environment>
   );
 }
 
-function refuseApp(apps: readonly { id: string }[]): string {
+function formatAppChoice(apps: readonly { id: string }[]): string {
   if (apps.length === 0) return "There is no app yet: create one with relay apps create <name>.";
   const known = apps.map((app) => app.id).join(", ");
   return `There are ${apps.length} apps: name one with --app (${known}).`;
@@ -198,7 +198,7 @@ function refuseApp(apps: readonly { id: string }[]): string {
 const FILE_NAME = "running.json";
 
 /** The data that a running server stores for commands on the same machine. */
-interface RunningNote {
+interface RunningServer {
   /** The public origin. */
   url: string;
   /** The server's address on this machine. */
@@ -210,32 +210,32 @@ interface RunningNote {
 }
 
 /** Writes the note of a running server. The returned function removes it. A disk error only leaves commands without an address. */
-export function noteRunning(dataDir: string, note: RunningNote): () => void {
+export function recordRunning(dataDir: string, running: RunningServer): () => void {
   const file = join(dataDir, FILE_NAME);
   const quietly = (work: () => void): void => {
     try {
       work();
     } catch {}
   };
-  quietly(() => writeFileSync(file, `${JSON.stringify(note)}\n`));
+  quietly(() => writeFileSync(file, `${JSON.stringify(running)}\n`));
   return () => quietly(() => rmSync(file, { force: true }));
 }
 
 /** Returns the origin in the note, or null. */
 export function readRunningUrl(dataDir: string): string | null {
-  const { url } = readNote(dataDir);
+  const { url } = readRunning(dataDir);
   return typeof url === "string" ? url : null;
 }
 
 /** Returns the origin in the note that only this machine can reach, or null. */
 export function readNearUrl(dataDir: string): string | null {
-  const { near } = readNote(dataDir);
+  const { near } = readRunning(dataDir);
   return typeof near === "string" ? near : null;
 }
 
 /** Returns the limits in the note, or null without a note. */
 export function readRunningLimits(dataDir: string): Record<string, number> | null {
-  const { limits } = readNote(dataDir);
+  const { limits } = readRunning(dataDir);
   if (typeof limits !== "object" || limits === null) return null;
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => Number.isSafeInteger(value)));
 }
@@ -249,15 +249,15 @@ export function readAllowPrivate(input: Input, io: Io): readonly string[] {
 
 /** Returns the private hosts that the running server may call, or the last one on this data directory. */
 export function readRunningAllowPrivate(dataDir: string): readonly string[] {
-  const { allowPrivate } = readNote(dataDir);
+  const { allowPrivate } = readRunning(dataDir);
   return Array.isArray(allowPrivate) ? allowPrivate.filter((one) => typeof one === "string") : [];
 }
 
 /** Reads the note. Callers check each field, because the file may hold anything. */
-function readNote(dataDir: string): Partial<Record<keyof RunningNote, unknown>> {
+function readRunning(dataDir: string): Partial<Record<keyof RunningServer, unknown>> {
   try {
-    const note: unknown = JSON.parse(readFileSync(join(dataDir, FILE_NAME), "utf8"));
-    return note ?? {};
+    const running: unknown = JSON.parse(readFileSync(join(dataDir, FILE_NAME), "utf8"));
+    return running ?? {};
   } catch {
     return {};
   }

@@ -25,7 +25,7 @@ import { type Io, programWord } from "./io.ts";
 import { DEFAULT_PORT } from "./service-option.ts";
 
 /** Reports the error that ended a command. It reads options from the raw words, because the rest of the line may be invalid. */
-export function sayRefusal(error: unknown, line: readonly string[], io: Io): void {
+export function printRefusal(error: unknown, line: readonly string[], io: Io): void {
   const described = describeError(error);
   const { code } = described;
   const message = nameOption(maskPasswords(described.message), line);

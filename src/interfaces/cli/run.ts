@@ -21,11 +21,11 @@ export async function runCommandLine(line: readonly string[], io: Io): Promise<n
   try {
     return await run(line, io);
   } catch (error) {
-    const [{ blameAnswer }, { sayRefusal }] = await Promise.all([
+    const [{ blameAnswer }, { printRefusal }] = await Promise.all([
       import("./api/read-answer.ts"),
       import("./refusal-text.ts"),
     ]);
-    sayRefusal(blameAnswer(error), line, io);
+    printRefusal(blameAnswer(error), line, io);
     if (io.env.RELAY_DEBUG !== undefined && error instanceof Error)
       io.inform(maskPasswords(error.stack ?? ""));
     return error instanceof UsageError ? 2 : 1;

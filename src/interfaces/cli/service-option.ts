@@ -154,7 +154,7 @@ export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, io:
     host: mode === "local" ? "127.0.0.1" : (input.text("host") ?? "127.0.0.1"),
     port: input.number("port", { from: 0, to: 65_535 }) ?? DEFAULT_PORT,
     dataDir: readDataDir(input, io),
-    database: mode === "local" ? refuseDatabase(io) : readDatabase(input),
+    database: mode === "local" ? requireNoDatabase(io) : readDatabase(input),
     baseUrl: readBaseUrl(input),
     serviceDir: mode === "local" ? readServiceDir(input, io) : null,
     trustedProxies: mode === "local" ? [] : readProxies(input),
@@ -186,7 +186,7 @@ export function readDatabase(input: Input): DatabaseUrl | null {
 export const LOCAL_DATABASE =
   "local development works only with relay.db of the data directory: leave the database out, or start a server with relay serve";
 
-function refuseDatabase({ env }: Io): null {
+function requireNoDatabase({ env }: Io): null {
   if (env.RELAY_DATABASE) throw new UsageError(`RELAY_DATABASE is set, but ${LOCAL_DATABASE}.`);
   return null;
 }

@@ -135,11 +135,11 @@ export function renderSearch(pages: readonly DocPage[], query: string, hits: rea
     const where = section.anchor === "" ? page.group : page.title;
     return `<li><a href="${pathOf(page.id, section.anchor)}">${mark(section.title)}</a><span class="where">${escapeHtml(where)}</span><p>${mark(excerpt)}</p></li>`;
   });
-  const main = `<article class="found"><h1>Search</h1><p class="summary">${tellCount(query, hits)}</p><ol>${items.join("\n")}</ol></article>`;
+  const main = `<article class="found"><h1>Search</h1><p class="summary">${formatHitCount(query, hits)}</p><ol>${items.join("\n")}</ol></article>`;
   return frame({ title: "Search · Relay Service docs", query, navigation: navigate(pages, null), main });
 }
 
-function tellCount(query: string, hits: readonly Hit[]): string {
+function formatHitCount(query: string, hits: readonly Hit[]): string {
   if (wordsOf(query).length === 0) return "Type some words: a field, an error's code, a command.";
   const quoted = `“${escapeHtml(query.slice(0, MAX_QUERY_CHARS))}”`;
   if (hits.length === 0)

@@ -7,7 +7,7 @@ import { writeTable } from "./markdown.ts";
 const { DEFAULT_LIMITS, RETRY_DELAYS_MS } = LIMITS;
 
 /** Units, and limits that another part documents. */
-type NotTold =
+type HiddenLimit =
   | "MINUTE_MS"
   | "HOUR_MS"
   | "DAY_MS"
@@ -19,10 +19,10 @@ type NotTold =
   | "HEAVY_BODY_BYTES"
   | "CAP_WINDOW_MS";
 
-type Told = Exclude<keyof typeof LIMITS, NotTold>;
+type ShownLimit = Exclude<keyof typeof LIMITS, HiddenLimit>;
 
 /** The texts, grouped by what they limit, in the order of the page. The type requires a text for every new constant of base/limit.ts. */
-const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
+const WORDS: Readonly<Record<string, Partial<Record<ShownLimit, string>>>> = {
   Definitions: {
     MAX_ACTIONS_PER_RELAY: "Actions of a relay.",
     MAX_FOLLOWERS: "Relays that follow one receiver.",
@@ -148,7 +148,7 @@ const WORDS: Readonly<Record<string, Partial<Record<Told, string>>>> = {
     MAX_SIGNINS_PER_ADDRESS: "Sign-ins from one network address.",
     MAX_SIGNINS_PER_NETWORK: "Sign-ins from an IPv6 /48.",
     PERSON_SESSION_LIFE_MS: "How long a person stays signed in.",
-  } satisfies Partial<Record<Told, string>>,
+  } satisfies Partial<Record<ShownLimit, string>>,
 };
 
 export function writeFixedLimits(): string {
@@ -156,7 +156,7 @@ export function writeFixedLimits(): string {
     .map(([heading, words]) => {
       const rows = Object.entries(words).map(([name, said]) => [
         said,
-        tellValue(name, Number(VALUES.get(name))),
+        formatLimit(name, Number(VALUES.get(name))),
       ]);
       return `### ${heading}\n\n${writeTable(["what", "limit"], rows)}`;
     })
@@ -168,15 +168,15 @@ const VALUES: ReadonlyMap<string, unknown> = new Map(Object.entries(LIMITS));
 const KIB = 1024;
 
 /** Formats the number with the unit that its name ends with. */
-function tellValue(name: string, value: number): string {
-  if (name.endsWith("_MS")) return tellTime(value);
-  if (name.includes("SECONDS") && !name.includes("BYTES")) return tellTime(value * 1_000);
+function formatLimit(name: string, value: number): string {
+  if (name.endsWith("_MS")) return formatTime(value);
+  if (name.includes("SECONDS") && !name.includes("BYTES")) return formatTime(value * 1_000);
   if (name.includes("BYTES"))
     return value % (KIB * KIB) === 0 ? `${value / KIB / KIB} MB` : `${value / KIB} KB`;
   return `${formatCount(value)}${name.includes("CHARS") ? " characters" : ""}`;
 }
 
-function tellTime(ms: number): string {
+function formatTime(ms: number): string {
   const { MINUTE_MS, HOUR_MS, DAY_MS } = LIMITS;
   const units: readonly [number, string][] = [
     [DAY_MS, "day"],
@@ -190,7 +190,7 @@ function tellTime(ms: number): string {
 
 /** Documents the waits between delivery attempts. */
 export function writeRetries(): string {
-  return `The waits between attempts are ${RETRY_DELAYS_MS.map(tellTime).join(", ")}.`;
+  return `The waits between attempts are ${RETRY_DELAYS_MS.map(formatTime).join(", ")}.`;
 }
 
 export function writeRaisableLimits(): string {
@@ -203,4 +203,4 @@ export function writeRaisableLimits(): string {
 }
 
 /** Every constant that has a text, so that a test can check that none is missing. */
-export const TOLD_LIMITS: readonly string[] = Object.values(WORDS).flatMap((words) => Object.keys(words));
+export const SHOWN_LIMITS: readonly string[] = Object.values(WORDS).flatMap((words) => Object.keys(words));

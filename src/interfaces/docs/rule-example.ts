@@ -194,7 +194,7 @@ export function breakRule(broken: JsonObject): JsonObject {
 }
 
 /** Returns the messages of the validator for a definition. */
-export function sayProblems(definition: Json): string[] {
+export function formatProblems(definition: Json): string[] {
   const checked = checkDefinition(definition);
   return "problems" in checked ? checked.problems.map(({ message }) => message) : [];
 }
@@ -206,7 +206,7 @@ export function writeRules(heading: string): string {
       [
         `**${rule}**`,
         writeJsonBlock("refused", broken),
-        writeBlock("text problem", sayProblems(breakRule(broken)).join("\n")),
+        writeBlock("text problem", formatProblems(breakRule(broken)).join("\n")),
       ].join("\n\n"),
     )
     .join("\n\n");

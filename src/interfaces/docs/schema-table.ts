@@ -31,24 +31,24 @@ export function writeFields({ properties = {}, required = [] }: ObjectSchema): s
   const rows = Object.entries(properties).map(([name, field]) => [
     `\`${name}\``,
     required.includes(name) ? "required" : "",
-    tellField(field),
+    formatField(field),
   ]);
   return rows.length === 0 ? "No fields." : writeTable(["field", "", "rule"], rows);
 }
 
-function tellField(field: FieldSchema): string {
-  const said = field.description ?? tellType(field);
+function formatField(field: FieldSchema): string {
+  const said = field.description ?? formatType(field);
   const words = field.enum?.map((word) => `\`${String(word)}\``);
   return words === undefined || words.length > 12 || words.every((word) => said.includes(word.slice(1, -1)))
     ? said
     : `${said} One of ${words.join(", ")}.`;
 }
 
-function tellType({ type, const: constant, anyOf, items }: FieldSchema): string {
+function formatType({ type, const: constant, anyOf, items }: FieldSchema): string {
   if (constant !== undefined) return `\`${JSON.stringify(constant)}\``;
   if (anyOf !== undefined)
-    return [...new Set(anyOf.map(tellType))].filter((word) => word !== "").join(" or ");
-  if (type === "array") return items === undefined ? "a list" : `a list of: ${tellType(items)}`;
+    return [...new Set(anyOf.map(formatType))].filter((word) => word !== "").join(" or ");
+  if (type === "array") return items === undefined ? "a list" : `a list of: ${formatType(items)}`;
   const words: Readonly<Record<string, string>> = {
     string: "text",
     integer: "an integer",

@@ -98,7 +98,7 @@ async function answerCall(
     requireOneReading(request, { appId, name });
     if (isCaptureName(name)) {
       const captured = await capture(deps, request, { appId, name });
-      return captured ?? refused.answer(request, await receiver.refuseCapture(from()));
+      return captured ?? refused.answer(request, await receiver.rejectCapture(from()));
     }
     const looked = receiver.rejectUnknownReceiver(appId, name, from);
     const unknown = looked instanceof Promise ? await looked : looked;
@@ -107,7 +107,7 @@ async function answerCall(
     try {
       body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, { room: bodies, source: from });
     } catch (error) {
-      throw error instanceof Refusal ? await receiver.refuseUnread(appId, name, from(), error) : error;
+      throw error instanceof Refusal ? await receiver.rejectUnread(appId, name, from(), error) : error;
     }
     const answer = await receiver.receive({
       appId,
@@ -141,7 +141,7 @@ async function capture(
     if (isPost) body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, { room: bodies, source });
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "body_too_large") throw error;
-    return refused.answer(request, await receiver.refuseCapture(source(), rejectLargeBody()));
+    return refused.answer(request, await receiver.rejectCapture(source(), rejectLargeBody()));
   }
   const capped = await receiver.takeCaptured(source());
   if (capped !== null) return refused.answer(request, capped);

@@ -111,7 +111,7 @@ export function createHttp(
     } catch (error) {
       const [, appId = "", name = ""] = HOOK_PATH.exec(addressOf(request).pathname) ?? [];
       if (request.method === "POST" && error instanceof Refusal && name !== "")
-        void deps.receiver.noteOtherHost(appId, name, sources.of(request), error).catch(() => undefined);
+        void deps.receiver.recordOtherHost(appId, name, sources.of(request), error).catch(() => undefined);
       throw error;
     }
   };

@@ -127,18 +127,18 @@ export class BackupCopies {
     const { start, clock } = this.#deps;
     const process = start(name);
     this.#processes.add(process);
-    let isLate = false;
+    let isTimedOut = false;
     const cancel =
       withinMs === null
         ? () => undefined
         : clock.after(withinMs, () => {
-            isLate = true;
+            isTimedOut = true;
             process.stop();
           });
     try {
       await process.done;
     } catch (error) {
-      if (isLate)
+      if (isTimedOut)
         throw new BackupRefused(
           `The endpoint did not answer within ${TEST_WITHIN_MS / 1000} seconds: check its URL and the network.`,
         );

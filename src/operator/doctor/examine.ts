@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { toIso } from "../../base/clock.ts";
-import { type DatabaseUrl, sayHowElse } from "../../base/database-url.ts";
+import { type DatabaseUrl, formatBackupAdvice } from "../../base/database-url.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
 import { findEnvironmentById } from "../../platform/account/environment.ts";
 import { listResolvedTimes } from "../../platform/audit/alert.ts";
@@ -102,7 +102,7 @@ async function examineShared(database: DatabaseUrl, target: DoctorTarget): Promi
   return [
     ...outside,
     ...findings,
-    pass("backups", sayHowElse(database)),
+    pass("backups", formatBackupAdvice(database)),
     checkVersion(target),
     await checkTelemetry(target),
   ];

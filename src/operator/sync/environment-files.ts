@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from "../../base/json.ts";
 import { writeCanonicalJson, writeJson } from "../../base/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest, readCursor } from "../../base/page.ts";
-import { Refusal, refuseDefinition } from "../../base/refusal.ts";
+import { Refusal, rejectDefinition } from "../../base/refusal.ts";
 import { placeProblems } from "../../base/shape.ts";
 import { utf8Bytes } from "../../base/text.ts";
 import type { Environment } from "../../platform/account/environment.ts";
@@ -101,7 +101,7 @@ export async function readEnvironmentFiles(
     await yieldToEventLoop();
   }
   const read = checkCatalog(catalog);
-  if ("problems" in read) throw refuseDefinition(placeProblems("catalog", read.problems));
+  if ("problems" in read) throw rejectDefinition(placeProblems("catalog", read.problems));
   const source = { environmentId, environment, stamp, invalidRelays };
   return { relays: checkedRelays, catalog: read.catalog, prune: false, seen: null, commit: null, source };
 }

@@ -105,10 +105,10 @@ function rejectFile(message: string, place: TextPosition | null = null): JsonFil
 }
 
 /** Adds the place of its field, or of the nearest field around it, to each problem or warning. */
-export function locateInFile<Told extends Problem>(
-  problems: readonly Told[],
+export function locateInFile<Found extends Problem>(
+  problems: readonly Found[],
   { places }: JsonPositions,
-): (Told & { place: TextPosition | null })[] {
+): (Found & { place: TextPosition | null })[] {
   return problems.map((problem) => {
     let field = problem.field;
     while (!places.has(field) && field !== "") field = field.slice(0, Math.max(0, field.lastIndexOf(".")));

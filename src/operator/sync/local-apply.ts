@@ -2,7 +2,7 @@
 
 import type { Clock } from "../../base/clock.ts";
 import { isJsonObject, type JsonObject, parseJson, writeJson } from "../../base/json.ts";
-import { Refusal, tellWarnings, type Warning } from "../../base/refusal.ts";
+import { listMessages, Refusal, type Warning } from "../../base/refusal.ts";
 import { type Actor, formatActor } from "../../platform/account/api-key.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import type { Change } from "../../platform/audit/audit.ts";
@@ -198,7 +198,7 @@ function makeStep(item: Item, writtenMs: number): Step {
       const words = formatItem(item);
       return [
         `${words} ${current === null ? "created" : "changed"}`,
-        ...tellWarnings(warnings).map((message) => `${words}: warning: ${message}`),
+        ...listMessages(warnings).map((message) => `${words}: warning: ${message}`),
       ];
     },
   };

@@ -241,8 +241,8 @@ export class LocalRelays {
       return;
     }
     this.#folderMissingSinceMs ??= clock.monotonicMs();
-    const isTold = this.#problems.list("folder_away").has(FOLDER_TARGET);
-    if (isTold || clock.monotonicMs() - this.#folderMissingSinceMs < NOTIFY_AFTER_MS) return;
+    const isRaised = this.#problems.list("folder_away").has(FOLDER_TARGET);
+    if (isRaised || clock.monotonicMs() - this.#folderMissingSinceMs < NOTIFY_AFTER_MS) return;
     const message = `${this.#write.formatPath(folder)} is gone: its relays (${relays}) stay in force and nothing is deleted. Put it back; to delete relays, delete them in the dashboard, or make the folder again without their files.`;
     if (this.#problems.set("folder_away", FOLDER_TARGET, message)) print(message);
   }

@@ -17,8 +17,8 @@ export async function addOptInWarning(
   warnings: Warning[],
 ): Promise<Warning[]> {
   const optIn = unsignedWarning(await withSourceScheme(tx, environmentId, definition));
-  const isTold = optIn === null || warnings.some(({ code }) => code === optIn.code);
-  return isTold ? warnings : [optIn, ...warnings];
+  const isWarned = optIn === null || warnings.some(({ code }) => code === optIn.code);
+  return isWarned ? warnings : [optIn, ...warnings];
 }
 
 /** Warns of what saving this catalog item means for buyers in production. Runs before the save, and after the relays' saves. */

@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
 import { listDifferences } from "../../base/json-diff.ts";
-import { refuseDefinition } from "../../base/refusal.ts";
+import { rejectDefinition } from "../../base/refusal.ts";
 import { showText } from "../../base/shape.ts";
 import { checkDefinition } from "../../rules/relay/definition.ts";
 import { catalogPath, checkCatalog, checkCatalogFile } from "./catalog-file.ts";
@@ -89,7 +89,7 @@ export async function readFolder(serviceDir: string): Promise<Folder> {
   const file = parseFileText(read);
   const checked = checkCatalogFile(file);
   if (!checked.ok)
-    throw refuseDefinition(
+    throw rejectDefinition(
       checked.problems.map(({ field, message }) => ({ field, message: `${path}: ${message}` })),
     );
   if ("text" in read) texts.set(path, read.text);

@@ -69,10 +69,10 @@ export class OperatorClient {
     const { clock } = this.#options;
     const { url, timeoutMs } = request;
     const deadline = new AbortController();
-    const late = new OperatorRequestFailed(
+    const timedOut = new OperatorRequestFailed(
       `${url.hostname} did not answer within ${timeoutMs / 1_000} seconds.`,
     );
-    const cancel = clock.after(timeoutMs, () => deadline.abort(late));
+    const cancel = clock.after(timeoutMs, () => deadline.abort(timedOut));
     try {
       return await Promise.race([this.#send(request, deadline.signal), rejectOnAbort(deadline.signal)]);
     } catch (error) {

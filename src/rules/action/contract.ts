@@ -31,7 +31,7 @@ interface ActionSuccess extends Success, Exchange {}
 
 interface ActionFailure extends Failure, Exchange {
   /** Fails only this action: the actions after it run, and a retry runs this one again. */
-  alone?: true;
+  continues?: true;
 }
 
 /** The request to a called URL and its response. */

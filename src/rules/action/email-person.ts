@@ -113,7 +113,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     if (verified === null && !run.local) {
       const message =
         "Mail needs a verified sender domain, and this environment has none: set one with relay domain set, then run relay domain verify.";
-      return { ...failForNow("sender_domain_required", message), alone: true };
+      return { ...failForNow("sender_domain_required", message), continues: true };
     }
     const cap = { appId: run.appId, personId: person.id, kind, nowMs: run.nowMs };
     const broken = await findExceededCap(tx, cap, run.limits);

@@ -6,7 +6,7 @@
 import { checkShape } from "../../base/check-shape.ts";
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { MAX_JSON_DEPTH } from "../../base/limit.ts";
-import { capProblems, type Problem, refuseDefinition, type Warning } from "../../base/refusal.ts";
+import { capProblems, type Problem, rejectDefinition, type Warning } from "../../base/refusal.ts";
 import { joinField, placeProblems, showNames, showText } from "../../base/shape.ts";
 import { findNearestName, formatCount } from "../../base/text.ts";
 import {
@@ -62,7 +62,7 @@ export function checkDefinition(
 /** Returns what `checkDefinition` returns. Throws `invalid_definition` with every problem. */
 export function requireDefinition(value: unknown, nowMs: number | null = null): Checked {
   const checked = checkDefinition(value, nowMs);
-  if ("problems" in checked) throw refuseDefinition(checked.problems);
+  if ("problems" in checked) throw rejectDefinition(checked.problems);
   return checked;
 }
 

@@ -7,7 +7,7 @@
 
 import { newId } from "../../base/id.ts";
 import { writeCanonicalJson } from "../../base/json.ts";
-import { Refusal, refuseDefinition, type Warning } from "../../base/refusal.ts";
+import { Refusal, rejectDefinition, type Warning } from "../../base/refusal.ts";
 import { formatActor } from "../../platform/account/api-key.ts";
 import { isLocalEnvironment } from "../../platform/account/environment.ts";
 import { clearExpiringProblems, clearProblemsOf } from "../../platform/audit/problem.ts";
@@ -225,7 +225,7 @@ export async function saveRelay(
   const checked = check(input, context.nowMs);
   if (checked.definition.name !== name) {
     const message = `\`name\` must be ${name}, as in the path: use one name in both places.`;
-    throw refuseDefinition([{ field: "name", message }]);
+    throw rejectDefinition([{ field: "name", message }]);
   }
   return await createRelay(tx, context, { checked, secret: null, signingSecret: null, origin: input.origin });
 }
@@ -253,7 +253,7 @@ async function finishSave(
     ...checkSigningSecret(after, context.sealer, before === null),
     ...(await checkWrites(lookup, definition)),
   ];
-  if (unfit.length > 0) throw refuseDefinition(unfit);
+  if (unfit.length > 0) throw rejectDefinition(unfit);
   await requireSellingRelays(tx, environmentId, definition);
   await requireSpace(tx, environmentId, definition);
   const following = await checkFollowing(tx, {
@@ -319,7 +319,7 @@ function promotedAs({ promotedFrom }: SaveOrigin, version: number) {
 function requireSameName(name: string, definition: Definition): void {
   if (definition.name === name) return;
   const message = `\`name\` is fixed once the relay is created: keep ${name}, or create a relay with the new name and delete this one.`;
-  throw refuseDefinition([{ field: "name", message }]);
+  throw rejectDefinition([{ field: "name", message }]);
 }
 
 function requireSameKind(context: RelayContext, before: RelayRow, after: Definition): void {

@@ -3,7 +3,7 @@
  * one no longer fits. A generated secret is returned exactly once. Source: the specification's "Secrets"; decisions, section 2.
  */
 
-import { Refusal, tellWarnings, type Warning } from "../../base/refusal.ts";
+import { listMessages, Refusal, type Warning } from "../../base/refusal.ts";
 import { type Environment, isLocalEnvironment } from "../../platform/account/environment.ts";
 import { fingerprintStored, type Sealer } from "../../platform/secret/seal.ts";
 import { isUsableSecret, mintReceiverSecret, readPastedSecret } from "../../platform/secret/secret-text.ts";
@@ -208,7 +208,7 @@ function makeReplacedWarning(
       ? `The secret of ${source} verifies the requests of ${after.name} now, so its own secret is deleted.`
       : secretKind === "minted"
         ? "The stored value does not fit the new recipe, so it was deleted and a new secret was created: give it to the sender, or paste the sender's secret."
-        : ["The stored value does not fit the new recipe, so it was deleted.", ...tellWarnings(todo)].join(
+        : ["The stored value does not fit the new recipe, so it was deleted.", ...listMessages(todo)].join(
             " ",
           );
   return { code: "secret_replaced", field: "trigger.verify", message };

@@ -106,8 +106,8 @@ export async function erasePerson(
        (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS at`,
   );
   for (const address of addresses) {
-    const sought = { tokens: tokens.map(({ token }) => token), customers };
-    const target: ErasureTarget = { personId, ...address, ...sought, by };
+    const contacts = { tokens: tokens.map(({ token }) => token), customers };
+    const target: ErasureTarget = { personId, ...address, ...contacts, by };
     await ERASURE.insert(tx, {
       environmentId,
       personId,

@@ -28,7 +28,7 @@ export class SqliteConnection implements GroupConnection {
     try {
       this.#statement(sql).run();
     } catch (error) {
-      throw tellApart(error);
+      throw classifyError(error);
     }
   }
 
@@ -36,7 +36,7 @@ export class SqliteConnection implements GroupConnection {
     try {
       return this.#statement(sql).get(...values) as Row | null;
     } catch (error) {
-      throw tellApart(error);
+      throw classifyError(error);
     }
   }
 
@@ -44,7 +44,7 @@ export class SqliteConnection implements GroupConnection {
     try {
       return this.#statement(sql).all(...values) as Row[];
     } catch (error) {
-      throw tellApart(error);
+      throw classifyError(error);
     }
   }
 
@@ -52,7 +52,7 @@ export class SqliteConnection implements GroupConnection {
     try {
       return this.#statement(sql).run(...values).changes;
     } catch (error) {
-      throw tellApart(error);
+      throw classifyError(error);
     }
   }
 
@@ -62,7 +62,7 @@ export class SqliteConnection implements GroupConnection {
       this.#statement(sql).run(...values);
       return POSTED;
     } catch (error) {
-      return Promise.reject(tellApart(error));
+      return Promise.reject(classifyError(error));
     }
   }
 
@@ -83,7 +83,7 @@ export class SqliteConnection implements GroupConnection {
       for (const row of rows) changed += statement.run(row).changes;
       return changed;
     } catch (error) {
-      throw tellApart(error);
+      throw classifyError(error);
     }
   }
 
@@ -142,7 +142,7 @@ function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(cause?.code ?? "");
 }
 
-function tellApart(error: unknown): unknown {
+function classifyError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = (error as { code?: unknown }).code;
   if (typeof code === "string") {

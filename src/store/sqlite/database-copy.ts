@@ -56,7 +56,7 @@ async function makeCopy(
   options: CopyOptions,
   source: Database | (() => Database),
 ): Promise<CheckedDatabase> {
-  if (!options.replace && existsSync(to)) throw refuseExisting(to);
+  if (!options.replace && existsSync(to)) throw rejectExisting(to);
   const part = partOf(to);
   try {
     mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
@@ -69,7 +69,7 @@ async function makeCopy(
     options.onStep?.({ doing: "checking", ...step });
     const checked = await checkDatabase(part);
     await compareSchemas(from, schema, part);
-    if (!placeFile(part, to, options)) throw refuseExisting(to);
+    if (!placeFile(part, to, options)) throw rejectExisting(to);
     return checked;
   } catch (error) {
     throw explain(from, to, error);
@@ -100,7 +100,7 @@ async function compareSchemas(from: string, schema: string, copy: string): Promi
   );
 }
 
-function refuseExisting(to: string): DatabaseRefused {
+function rejectExisting(to: string): DatabaseRefused {
   return new DatabaseRefused(
     "target",
     `${to} exists already: name another file, or replace it with --force.`,

@@ -33,7 +33,7 @@ export function lockDataDirectory(directory: string, what: string, nowMs: number
   const holder = `${what}, process ${process.pid}, since ${toIso(nowMs)}`;
   let held = hold(file);
   if (held === null) throw takenError(directory, readHolder(holderFile));
-  noteHolder(holderFile, holder);
+  recordHolder(holderFile, holder);
   return {
     holder,
     get identity() {
@@ -45,7 +45,7 @@ export function lockDataDirectory(directory: string, what: string, nowMs: number
       if (next === null) return false;
       held?.release();
       held = next;
-      noteHolder(holderFile, holder);
+      recordHolder(holderFile, holder);
       return true;
     },
     release() {
@@ -122,7 +122,7 @@ function identityOf(file: string): string {
 }
 
 /** Writes the holder's description, for people only. Ignores errors, because the lock also holds on a full disk. */
-function noteHolder(file: string, holder: string): void {
+function recordHolder(file: string, holder: string): void {
   try {
     writeFileSync(file, holder);
   } catch {}

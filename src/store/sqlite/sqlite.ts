@@ -151,7 +151,7 @@ class SqliteStore implements Store {
   }
 
   read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
-    const result = this.#reads.then(() => this.#readAlone(work));
+    const result = this.#reads.then(() => this.#readExclusively(work));
     this.#reads = result.catch(() => undefined);
     return result;
   }
@@ -260,7 +260,7 @@ class SqliteStore implements Store {
     }
   }
 
-  async #readAlone<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
+  async #readExclusively<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
     if (this.#closed) throw new StoreUnavailable("The store is closed.");
     this.#reader.exec("BEGIN");
     try {

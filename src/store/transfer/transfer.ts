@@ -47,10 +47,10 @@ export async function moveRows(
     };
   };
   if (await isUsed(target, tables)) {
-    if (!(await isSame(counts, { source, target }, tables, far("comparing")))) throw refuseUsed(target.shown);
+    if (!(await isSame(counts, { source, target }, tables, far("comparing")))) throw rejectUsed(target.shown);
     return { rows: counts, before: true, replaced };
   }
-  if (!target.isNew) throw refuseUsed(target.shown);
+  if (!target.isNew) throw rejectUsed(target.shown);
   await target.begin(tables);
   const copied = new Map<string, TableSum>();
   const tell = far("copying");
@@ -176,7 +176,7 @@ async function isSame(
   return true;
 }
 
-function refuseUsed(shown: string): TransferRefused {
+function rejectUsed(shown: string): TransferRefused {
   return new TransferRefused(
     `${shown} is in use already, with other rows: name an empty database, or a file or folder that is not there yet.`,
   );

@@ -4,9 +4,9 @@ import { type Json, parseExact } from "../../base/exact-json.ts";
 import { html, type View } from "../../base/html.ts";
 import { Icon } from "../../component/icon.ts";
 import { SafeText } from "../../component/safe-text.ts";
-import { tellDone } from "../../component/toast.ts";
+import { notifyDone } from "../../component/toast.ts";
 import { insertItem, moveItem, removeAt } from "../../editor/text-edit.ts";
-import { sayAction } from "../../relay/relay-words.ts";
+import { formatAction } from "../../relay/relay-words.ts";
 import { CallPreview } from "./call-preview.ts";
 import { EditedInJson, PartProblems } from "./field-frame.ts";
 import { constOf, type ListPart, type Part } from "./form-part.ts";
@@ -41,7 +41,7 @@ export function ActionList({ part, text }: { part: ListPart; text: string }): Vi
         ? `[data-card="${Math.min(index, items.length - 2)}"] .form-card-title`
         : "[data-add-action]",
     );
-    tellDone(`Removed action ${index + 1}: ${sayAction(value)}.`, async () => {
+    notifyDone(`Removed action ${index + 1}: ${formatAction(value)}.`, async () => {
       edit((now) => (now === after ? before : insertItem(now, steps, index, value)));
       focusNext(`[data-card="${index}"] .form-card-title`);
     });
@@ -50,7 +50,7 @@ export function ActionList({ part, text }: { part: ListPart; text: string }): Vi
     <p class="form-hint">${part.schema.description} Move an action with its buttons or with Alt+↑ and Alt+↓.</p><${PartProblems} part=${part} />
     <ol>${items.map(
       (item, index) =>
-        html`<li key=${index}><${ActionCard} part=${item} index=${index} count=${items.length} summary=${sayAction(readValue(text, item))}
+        html`<li key=${index}><${ActionCard} part=${item} index=${index} count=${items.length} summary=${formatAction(readValue(text, item))}
           isOver=${over === index && dragged.current !== index} onMove=${(to: number, focus: string) => move(index, to, focus)} onRemove=${() => remove(index)}
           onDrag=${(isStart: boolean) => {
             dragged.current = isStart ? index : null;

@@ -106,19 +106,19 @@ function TopPart({ part, text, checked }: { part: Part; text: string; checked: O
  */
 function useEdit(text: string, onText: (next: string) => void): FormScope["edit"] {
   const newest = useRef(text);
-  const told = useRef<string[]>([]);
+  const reported = useRef<string[]>([]);
   const seen = useRef(text);
   if (seen.current !== text) {
     seen.current = text;
-    const at = told.current.indexOf(text);
-    told.current.splice(0, at < 0 ? told.current.length : at + 1);
+    const at = reported.current.indexOf(text);
+    reported.current.splice(0, at < 0 ? reported.current.length : at + 1);
     if (at < 0) newest.current = text;
   }
   return (change) => {
     const next = change(newest.current);
     if (next === newest.current) return;
     newest.current = next;
-    told.current.push(next);
+    reported.current.push(next);
     onText(next);
   };
 }

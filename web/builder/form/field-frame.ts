@@ -6,7 +6,7 @@ import { Icon } from "../../component/icon.ts";
 import { SafeText } from "../../component/safe-text.ts";
 import { Sentence } from "../../component/sentence.ts";
 import type { JsonPart, Part } from "./form-part.ts";
-import { type FormProblem, sayProblem } from "./form-problem.ts";
+import { type FormProblem, formatProblem } from "./form-problem.ts";
 import { useForm } from "./form-scope.ts";
 import { labelOf } from "./form-words.ts";
 import { pathOf } from "./part-edit.ts";
@@ -71,7 +71,7 @@ function isError({ severity = "error" }: FormProblem): boolean {
 function Problems({ problems }: { problems: readonly FormProblem[] }): View {
   return html`${problems.map(
     (one) =>
-      html`<p key=${one.message} class=${isError(one) ? "field-problem" : "field-warning"}><${Icon} name="attention" size=${12} /> <${Sentence} text=${sayProblem(one)} /></p>`,
+      html`<p key=${one.message} class=${isError(one) ? "field-problem" : "field-warning"}><${Icon} name="attention" size=${12} /> <${Sentence} text=${formatProblem(one)} /></p>`,
   )}`;
 }
 

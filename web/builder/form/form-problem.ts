@@ -30,7 +30,7 @@ export function placeProblems(
 const PATH = /^`([^`]+)`(?: \([a-z_]+\))?/;
 
 /** Returns the message with the label of its field instead of the path. `owned` names the action too. */
-export function sayProblem({ field, message }: FormProblem, owned = false): string {
+export function formatProblem({ field, message }: FormProblem, owned = false): string {
   const [start = "", path] = PATH.exec(message) ?? [];
   if (path === undefined || plain(path) !== plain(field)) return message;
   const [list, index, ...inside] = plain(path).split(".");

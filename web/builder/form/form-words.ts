@@ -36,7 +36,7 @@ const CHOICES: Readonly<Record<string, string>> = {
 };
 
 /** Returns the words of a choice, such as "week (1w)". */
-export function sayChoice(choice: string): string {
+export function formatChoice(choice: string): string {
   const words = CHOICES[choice];
   return words === undefined ? choice : `${words} (${choice})`;
 }

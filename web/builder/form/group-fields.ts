@@ -1,7 +1,7 @@
 /** Fields of an object in the order of the schema: first the chosen variant, last what only the JSON can edit. */
 import { useRef, useState } from "preact/hooks";
 import { html, type View } from "../../base/html.ts";
-import { tellDone } from "../../component/toast.ts";
+import { notifyDone } from "../../component/toast.ts";
 import { setValue } from "../../editor/text-edit.ts";
 import { EditedInJson, FieldFrame, type FrameProps, Meaning, PartProblems, typedIn } from "./field-frame.ts";
 import { constOf, type GroupPart, type Part } from "./form-part.ts";
@@ -113,7 +113,7 @@ function VariantChoice({ part }: { part: GroupPart }): View {
       return after;
     });
     const title = schemas.find((one) => constOf(one, name) === next)?.title ?? next;
-    tellDone(`Changed to “${title}”.`, async () => {
+    notifyDone(`Changed to “${title}”.`, async () => {
       edit((text) => (text === after ? before : setValue(text, steps, readValue(before, part.node))));
       focusNext(`[data-field="${pathOf(field.steps)}"] select`);
     });

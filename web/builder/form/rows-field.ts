@@ -3,7 +3,7 @@ import { useId } from "preact/hooks";
 import { writeExact } from "../../base/exact-json.ts";
 import { html, type View } from "../../base/html.ts";
 import { SafeText } from "../../component/safe-text.ts";
-import { tellDone } from "../../component/toast.ts";
+import { notifyDone } from "../../component/toast.ts";
 import { namesFor } from "../../editor/schema.ts";
 import { setValue } from "../../editor/text-edit.ts";
 import { EditedInJson, Meaning, PartProblems, typedIn } from "./field-frame.ts";
@@ -43,7 +43,7 @@ export function RowsField({ part }: { part: RowsPart }): View {
         ? `[data-row="${path}.${Math.max(0, at - 1)}"] input`
         : `[data-rows="${path}"] .form-add`,
     );
-    tellDone(`Removed ${row.name}.`, async () => {
+    notifyDone(`Removed ${row.name}.`, async () => {
       edit((text) => (text === after ? before : setValue(text, row.steps, row.node?.value ?? "")));
       focusNext(`[data-field="${pathOf(row.steps)}"] input`);
     });

@@ -5,7 +5,7 @@ import { insertItem, removeAt, setValue } from "../../editor/text-edit.ts";
 import { FieldFrame, type FrameProps, Meaning, PartProblems, typedIn } from "./field-frame.ts";
 import type { InputPart } from "./form-part.ts";
 import { useForm } from "./form-scope.ts";
-import { labelOf, sayChoice } from "./form-words.ts";
+import { formatChoice, labelOf } from "./form-words.ts";
 import { pathOf, removePart, writeNumber, writeText } from "./part-edit.ts";
 
 /** The name of a saved relay is only shown. A draft that has another name can still get the saved one back. */
@@ -81,7 +81,7 @@ export function ChoiceField({ part }: { part: InputPart }): View {
     }}>
       ${(!isRequired || value === "") && html`<option value="" selected=${value === ""}>${isRequired ? "Choose…" : "Not set"}</option>`}
       ${value !== "" && !listed.includes(value) && html`<option value=${value} selected>${value} (not known)</option>`}
-      ${listed.map((one) => html`<option key=${one} value=${one} selected=${one === value}>${sayChoice(one)}</option>`)}</select>`}<//>`;
+      ${listed.map((one) => html`<option key=${one} value=${one} selected=${one === value}>${formatChoice(one)}</option>`)}</select>`}<//>`;
 }
 
 export function ChoicesField({ part }: { part: InputPart }): View {

@@ -83,11 +83,11 @@ function Filled({ steps, text }: { steps: readonly Step[]; text: string }): View
       path.startsWith("mapped.") && mappedValue(outcome, path.slice("mapped.".length))?.found === false,
   );
   if (value === undefined && empty.length === 0) return null;
-  return html`<p class="form-filled">${value !== undefined && html`<span class="form-arrow" aria-hidden="true">→</span><span class="off-screen">Value with this request: </span>${sayFilled(value)}`}
+  return html`<p class="form-filled">${value !== undefined && html`<span class="form-arrow" aria-hidden="true">→</span><span class="off-screen">Value with this request: </span>${renderFilled(value)}`}
     ${empty.map((path) => html` <span key=${path} class="form-empty"><code>${path}</code> resolves to nothing</span>`)}</p>`;
 }
 
-function sayFilled(value: Json): View {
+function renderFilled(value: Json): View {
   if (value === "" || value === null) return html`<span class="form-empty">nothing</span>`;
   const text = typeof value === "string" ? value : writeExact(value, isObject(value) ? 2 : 0);
   return html`<${SafeText} text=${text} limit=${SHOWN_CHARS} />`;

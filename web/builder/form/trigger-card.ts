@@ -2,7 +2,7 @@
 import type { CheckedDefinition } from "../../../src/interfaces/api/explain.ts";
 import { html, type View } from "../../base/html.ts";
 import { pagePath } from "../../base/place.ts";
-import { isAwayFromUtc, sayExactly, sayWhen, useNow } from "../../base/time-words.ts";
+import { formatFullTime, formatWhen, isAwayFromUtc, useNow } from "../../base/time-words.ts";
 import { SafeText } from "../../component/safe-text.ts";
 import { Sentence } from "../../component/sentence.ts";
 import { Ago } from "../../component/time.ts";
@@ -10,7 +10,7 @@ import { EditedInJson, PartProblems } from "./field-frame.ts";
 import type { Part } from "./form-part.ts";
 import { useForm } from "./form-scope.ts";
 import { GroupFields } from "./group-fields.ts";
-import { sayTrigger } from "./trigger-words.ts";
+import { formatTrigger } from "./trigger-words.ts";
 
 /** Result of the check for a valid schedule or record change. */
 export type Occurrences = Pick<CheckedDefinition, "nextTicks" | "recentChanges">;
@@ -18,7 +18,7 @@ export type Occurrences = Pick<CheckedDefinition, "nextTicks" | "recentChanges">
 export function TriggerCard({ part, checked }: { part: Part; checked: Occurrences | null }): View {
   const kind = part.is === "group" ? part.variants?.chosen : null;
   return html`<section class="card form-card" aria-label="Trigger" data-field="trigger"><h2>Trigger</h2>
-    <p class="form-sentence"><${SafeText} text=${sayTrigger(part.node)} limit=${400} /></p>
+    <p class="form-sentence"><${SafeText} text=${formatTrigger(part.node)} limit=${400} /></p>
     ${part.is === "json" ? html`<${EditedInJson} part=${part} />` : html`<${PartProblems} part=${part} />`}
     ${part.is === "group" && html`<${GroupFields} part=${part} />`}
     ${kind === "schedule" && html`<${NextTicks} ticks=${checked?.nextTicks ?? []} />`}
@@ -31,7 +31,7 @@ function NextTicks({ ticks }: { ticks: readonly string[] }): View {
   const now = useNow(60_000);
   if (ticks.length === 0) return null;
   return html`<div class="form-occurrences"><h3>Next times</h3>
-    <ol>${ticks.map((at) => html`<li key=${at}><time datetime=${at}>${sayExactly(at)}</time> <span class="quiet">${sayWhen(at, now)}</span></li>`)}</ol>
+    <ol>${ticks.map((at) => html`<li key=${at}><time datetime=${at}>${formatFullTime(at)}</time> <span class="quiet">${formatWhen(at, now)}</span></li>`)}</ol>
     ${isAwayFromUtc() && html`<p class="form-hint">The schedule follows UTC, so your local time moves with summer time.</p>`}</div>`;
 }
 

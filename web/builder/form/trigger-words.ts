@@ -10,30 +10,30 @@ const SPANS: Readonly<Record<string, string>> = {
   "12h": "Every 12 hours, at 00:00 and 12:00 UTC",
 };
 
-export function sayTrigger(trigger: JsonNode | null): string {
+export function formatTrigger(trigger: JsonNode | null): string {
   switch (textOf(trigger, "kind")) {
     case "receiver":
-      return sayReceiver(trigger);
+      return formatReceiver(trigger);
     case "schedule":
-      return saySchedule(trigger);
+      return formatSchedule(trigger);
     case "data_change": {
       const on = textsOf(trigger === null ? null : childOf(trigger, "on"));
       const where = trigger === null ? null : childOf(trigger, "where");
-      return `When a record of ${textOf(trigger, "collection", "…")} is ${sayChoices(on)}${sayMatch(where, "where")}`;
+      return `When a record of ${textOf(trigger, "collection", "…")} is ${formatChoices(on)}${formatMatch(where, "where")}`;
     }
     default:
       return "Choose what starts the relay";
   }
 }
 
-function sayReceiver(trigger: JsonNode | null): string {
+function formatReceiver(trigger: JsonNode | null): string {
   const when = trigger === null ? null : childOf(trigger, "when");
   const type = when === null ? null : childOf(when, "event_type");
-  if (type !== null && when?.members.length === 1) return `When ${sayChoices(textsOf(type))} arrives`;
-  return `When a webhook arrives${sayMatch(when, "with")}`;
+  if (type !== null && when?.members.length === 1) return `When ${formatChoices(textsOf(type))} arrives`;
+  return `When a webhook arrives${formatMatch(when, "with")}`;
 }
 
-function saySchedule(trigger: JsonNode | null): string {
+function formatSchedule(trigger: JsonNode | null): string {
   const [every, at, on] = [
     textOf(trigger, "every"),
     textOf(trigger, "at", "00:00"),
@@ -54,15 +54,15 @@ function textsOf(node: JsonNode | null): string[] {
   return node.kind === "list" ? node.items.map(({ value }) => value) : [node.value];
 }
 
-function sayChoices(texts: readonly string[]): string {
+function formatChoices(texts: readonly string[]): string {
   const shown = texts.map((text) => (text === "" ? "…" : text));
   if (shown.length === 0) return "…";
   if (shown.length > MAX_SHOWN) shown.splice(MAX_SHOWN, shown.length, `${shown.length - MAX_SHOWN} more`);
   return shown.length === 1 ? shown.join("") : `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
 }
 
-function sayMatch(match: JsonNode | null, word: "with" | "where"): string {
-  const parts = (match?.members ?? []).map(({ name, value }) => `${name} = ${sayChoices(textsOf(value))}`);
+function formatMatch(match: JsonNode | null, word: "with" | "where"): string {
+  const parts = (match?.members ?? []).map(({ name, value }) => `${name} = ${formatChoices(textsOf(value))}`);
   if (parts.length < 2) return parts.length === 0 ? "" : ` ${word} ${parts[0]}`;
   return ` ${word} ${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
 }

@@ -2,11 +2,11 @@
 import { useState } from "preact/hooks";
 import type { CaptureView } from "../../../src/engine/receiver/request-capture.ts";
 import { call, sentenceOf } from "../../base/api.ts";
-import { sayBytes, sayCount } from "../../base/count-words.ts";
+import { formatBytes, formatCount } from "../../base/count-words.ts";
 import { html, type View } from "../../base/html.ts";
 import { apiPath, type Place } from "../../base/place.ts";
 import { setQuery } from "../../base/route.ts";
-import { saySpan, useNow } from "../../base/time-words.ts";
+import { formatSpan, useNow } from "../../base/time-words.ts";
 import { useLoad } from "../../base/use-load.ts";
 import { CopyButton } from "../../component/copy-button.ts";
 import { Notice, NotYet } from "../../component/notice.ts";
@@ -73,7 +73,7 @@ function OpenCapture({
   if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
   const { url, requests, isFull } = data.capture;
   return html`<div class="stack">
-    <p>Register this URL at the sender, or send a request to it. It is open for another ${saySpan(left)}.</p>
+    <p>Register this URL at the sender, or send a request to it. It is open for another ${formatSpan(left)}.</p>
     <div class="copy-row"><code>${url}</code><${CopyButton} text=${url} label="Copy capture URL" /></div>
     ${problem !== null && html`<${Notice} kind="bad"><${Sentence} text=${problem} /><//>`}
     ${isFull && html`<${Notice} kind="warn">The capture is full. Choose a request, or close the URL and start again.<//>`}
@@ -88,7 +88,7 @@ function OpenCapture({
         (
           one,
         ) => html`<li key=${one.id}><button type="button" class="bare start-line" onClick=${() => onRequest(seenOf(url, one))}>
-          <span class="clip"><b><${SafeText} text=${one.method} limit=${20} /></b> <span class="quiet"><${SafeText} text=${one.contentType ?? "no content type"} limit=${80} />, ${one.bytes === 0 ? "no body" : one.bytes < 1024 ? sayCount(one.bytes, "byte") : sayBytes(one.bytes)}</span></span>
+          <span class="clip"><b><${SafeText} text=${one.method} limit=${20} /></b> <span class="quiet"><${SafeText} text=${one.contentType ?? "no content type"} limit=${80} />, ${one.bytes === 0 ? "no body" : one.bytes < 1024 ? formatCount(one.bytes, "byte") : formatBytes(one.bytes)}</span></span>
           <span class="quiet"><${Ago} at=${one.at} /></span>
           <span class="clip start-more"><${SafeText} text=${one.body.slice(0, BODY_CHARS)} limit=${BODY_CHARS} /></span></button></li>`,
       )}</ul>`

@@ -5,7 +5,7 @@
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../../../base/json.ts";
 import type { Page } from "../../../base/page.ts";
 import { CommandFailure } from "../command.ts";
-import { readStrictly, refuseMisread } from "./read-answer.ts";
+import { readStrictly, rejectMisread } from "./read-answer.ts";
 
 const MAX_PAGE = 200;
 const JSON_TYPE = "application/json";
@@ -64,7 +64,7 @@ export abstract class Api {
   /** Sends one request whose answer has no body. */
   async command(method: "POST" | "DELETE", path: string, body?: unknown): Promise<void> {
     const { status } = await this.#call(method, path, body, JSON_TYPE);
-    if (status !== 204) throw refuseMisread(this.url, "has an unexpected form");
+    if (status !== 204) throw rejectMisread(this.url, "has an unexpected form");
   }
 
   /** Sends a GET and returns the bytes of the answer with its headers. */
@@ -78,7 +78,7 @@ export abstract class Api {
     const { items, next } = await this.request<Page<Item>>("GET", `${path}${asked}`);
     const isPage = Array.isArray(items) && items.every((item) => isJsonObject(item as Json));
     if (!isPage || (next !== null && (typeof next !== "string" || next === cursor)))
-      throw refuseMisread(this.url, "is not a page of a list");
+      throw rejectMisread(this.url, "is not a page of a list");
     return { items: items.map(withoutDocs), next };
   }
 
@@ -117,7 +117,7 @@ export function readAnswer({ status, bytes }: Answered, url: string): JsonObject
   if (status === 204) return answer;
   // An empty object in any other text shows that the answer is incomplete.
   const isComplete = text.trim() === "{}" || Object.keys(answer).length > 0;
-  if (!isComplete) throw refuseOtherServer(url, status);
+  if (!isComplete) throw rejectOtherServer(url, status);
   return readStrictly(answer, url);
 }
 
@@ -135,7 +135,7 @@ function withoutDocs<Item>(item: Item): Item {
   return rest as Item;
 }
 
-export function refuseOtherServer(url: string, status: number): CommandFailure {
+export function rejectOtherServer(url: string, status: number): CommandFailure {
   return new CommandFailure(
     "service_not_running",
     `The program that answers at ${url} (${status}) is not a relay server: check --url.`,

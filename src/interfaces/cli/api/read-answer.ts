@@ -22,7 +22,7 @@ export function readStrictly(answer: JsonObject, url: string): JsonObject {
     get(target, name) {
       if (typeof name === "symbol" || OPTIONAL.has(name) || Object.hasOwn(target, name))
         return Reflect.get(target, name);
-      throw refuseMisread(url, `has no ${name}`);
+      throw rejectMisread(url, `has no ${name}`);
     },
   });
 }
@@ -30,18 +30,18 @@ export function readStrictly(answer: JsonObject, url: string): JsonObject {
 /** The URL of the server that answered last. */
 let answered: string | null = null;
 
-export function noteAnswer(url: string): void {
+export function recordAnswer(url: string): void {
   answered = url;
 }
 
 /** Returns the error to report: after an answer that the command could not read, an error that names the answer. */
 export function blameAnswer(error: unknown): unknown {
   const isMisread = error instanceof TypeError || error instanceof RangeError || error instanceof URIError;
-  return isMisread && answered !== null ? refuseMisread(answered, "has an unexpected form") : error;
+  return isMisread && answered !== null ? rejectMisread(answered, "has an unexpected form") : error;
 }
 
 /** Fails with `service_not_running` for an answer that no relay server of this version gives. */
-export function refuseMisread(url: string, what: string): CommandFailure {
+export function rejectMisread(url: string, what: string): CommandFailure {
   return new CommandFailure(
     "service_not_running",
     `The answer of ${url} ${what}: check that --url names a relay server of this version (relay --version). RELAY_DEBUG=1 shows the code line.`,
@@ -49,7 +49,7 @@ export function refuseMisread(url: string, what: string): CommandFailure {
 }
 
 /** Fails with `service_not_running` for a server that lacks a route of this version. */
-export function refuseOlder(url: string): CommandFailure {
+export function rejectOlder(url: string): CommandFailure {
   return new CommandFailure(
     "service_not_running",
     `The server at ${url} is of an earlier version, which cannot do this: update it to the version of this command (relay --version).`,

@@ -9,8 +9,8 @@ import { type Problem, Refusal } from "../../../base/refusal.ts";
 import { cutToLine, plain } from "../../../base/text.ts";
 import { errorCode } from "../../../platform/outbound/connect.ts";
 import { CommandFailure, UsageError } from "../command.ts";
-import { type Answered, Api, readAnswer, readObject, refuseOtherServer, type Sent } from "./api.ts";
-import { noteAnswer, refuseOlder } from "./read-answer.ts";
+import { type Answered, Api, readAnswer, readObject, rejectOtherServer, type Sent } from "./api.ts";
+import { recordAnswer, rejectOlder } from "./read-answer.ts";
 
 const TIMEOUT_MS = 60_000;
 const JSON_TYPE = "application/json";
@@ -102,7 +102,7 @@ export async function findServer(
     );
   const bare = { url, key, profile: null, patienceMs };
   const { app, environment } = await askKey(bare).catch((error) => {
-    throw sayWhoseKey(error, url);
+    throw explainKey(error, url);
   });
   return new Remote({ ...bare, app, environment });
 }
@@ -111,12 +111,12 @@ export async function findServer(
 export async function askKey(remote: Asked): Promise<KeyAnswer> {
   const known = await askServer<Partial<KeyAnswer>>(remote, "GET", "/api/key");
   const { app, environment, owner, expiresAt } = { ...known };
-  if (typeof app !== "string" || typeof environment !== "string") throw refuseOtherServer(remote.url, 200);
+  if (typeof app !== "string" || typeof environment !== "string") throw rejectOtherServer(remote.url, 200);
   return { app, environment, owner: owner ?? null, expiresAt: expiresAt ?? null };
 }
 
 /** Adds to an `unauthenticated` refusal, which addresses a program, where the key came from and how the user gets another. */
-function sayWhoseKey(error: unknown, url: string): unknown {
+function explainKey(error: unknown, url: string): unknown {
   if (!(error instanceof Refusal) || error.code !== "unauthenticated") return error;
   return new Refusal(
     error.code,
@@ -138,12 +138,12 @@ async function call(server: Asked, { method, path, body, mediaType }: Sent): Pro
     const signal = AbortSignal.timeout(patienceMs);
     const sent = body === null ? {} : { body: body as BodyInit };
     const answer = await fetchFrom(`${url}${path}`, { method, headers, signal, ...sent });
-    noteAnswer(url);
+    recordAnswer(url);
     return { status: answer.status, headers: answer.headers, bytes: await answer.bytes() };
   } catch (error) {
     const code = errorCode(error);
     const Failure = UNSENT.test(code) || NOT_BELIEVED.test(code) ? NothingSent : CommandFailure;
-    throw new Failure("service_not_running", sayUnreached(url, code));
+    throw new Failure("service_not_running", formatUnreached(url, code));
   }
 }
 
@@ -166,7 +166,7 @@ const UNSENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/;
 /** The error codes of a certificate that this machine does not trust. Every other code is about the connection. */
 const NOT_BELIEVED = /CERT|SIGNATURE|ALTNAME/;
 
-function sayUnreached(url: string, code: string): string {
+function formatUnreached(url: string, code: string): string {
   return NOT_BELIEVED.test(code)
     ? `This machine does not trust the certificate of ${url} (${code}), so the command sent nothing. Renew the certificate, or name the host of the certificate. For your own authority, set NODE_EXTRA_CA_CERTS=/path/to/authority.pem.`
     : `No server answers at ${url} (${code}): start the service, or name the right address.`;
@@ -195,7 +195,7 @@ async function exchange(server: Asked, sent: Sent): Promise<Answered> {
   }
   const { status } = answered;
   if (status >= 200 && status < 300) return answered;
-  if (isOfProxy(answered)) throw refuseOfProxy(server, sent, answered);
+  if (isOfProxy(answered)) throw rejectProxyAnswer(server, sent, answered);
   throw readRefusal(server, status, readObject(DECODER.decode(answered.bytes)));
 }
 
@@ -215,7 +215,7 @@ function isOfProxy({ status, bytes }: Answered): boolean {
   return typeof code !== "string" && ready === undefined;
 }
 
-function refuseOfProxy({ url }: Asked, { method }: Sent, { status, headers }: Answered): CommandFailure {
+function rejectProxyAnswer({ url }: Asked, { method }: Sent, { status, headers }: Answered): CommandFailure {
   const program = cutToLine(headers.get("server") ?? "", MAX_PROGRAM_CHARS);
   const who = program === "" ? "A proxy" : `A proxy (${program})`;
   const unknown =
@@ -232,9 +232,9 @@ const MAX_PROGRAM_CHARS = 60;
 
 function readRefusal(remote: Asked, status: number, answer: JsonObject): Error {
   const { code, message, problems, resetAt, docs } = answer;
-  if (typeof code !== "string" || typeof message !== "string") return refuseOtherServer(remote.url, status);
+  if (typeof code !== "string" || typeof message !== "string") return rejectOtherServer(remote.url, status);
   // A command sends only methods that a server of this version takes.
-  if (code === "method_not_allowed") return refuseOlder(remote.url);
+  if (code === "method_not_allowed") return rejectOlder(remote.url);
   const resetAtMs = typeof resetAt === "string" ? Date.parse(resetAt) : Number.NaN;
   const again =
     code === "unauthenticated" && remote.profile !== null
@@ -247,7 +247,7 @@ function readRefusal(remote: Asked, status: number, answer: JsonObject): Error {
   });
 }
 
-function readProblem(told: Json): Problem[] {
-  if (!isJsonObject(told) || typeof told.field !== "string" || typeof told.message !== "string") return [];
-  return [{ field: told.field, message: told.message }];
+function readProblem(value: Json): Problem[] {
+  if (!isJsonObject(value) || typeof value.field !== "string" || typeof value.message !== "string") return [];
+  return [{ field: value.field, message: value.message }];
 }

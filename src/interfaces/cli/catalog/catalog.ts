@@ -7,12 +7,12 @@ import type { warningView } from "../../../base/schema.ts";
 import type { Api } from "../api/api.ts";
 import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
-import { type Command, type Input, refuseChoice, UsageError } from "../command.ts";
+import { type Command, formatUnknownChoice, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { readJsonObject } from "../terminal/read-json.ts";
-import { sayList } from "../terminal/terminal.ts";
-import { KINDS, type Kind, sayItem } from "./text.ts";
+import { printList } from "../terminal/terminal.ts";
+import { formatItem, KINDS, type Kind } from "./text.ts";
 
 type Warnings = Static<typeof warningView>[];
 
@@ -49,13 +49,13 @@ export const catalogList: Command = {
     const items = await withApi("read", input, io, (api) =>
       gather(wanted, (kind) => api.list<object>(PATHS[kind], {}, page.limit)),
     );
-    await sayList(input, io, items, {
+    await printList(input, io, items, {
       columns: [
         { heading: "KIND", value: ({ kind }) => kind },
         { heading: "NAME", value: ({ name }) => name },
         {
           heading: "WHAT",
-          value: ({ kind, name, value }) => sayItem(kind, { name, ...value }),
+          value: ({ kind, name, value }) => formatItem(kind, { name, ...value }),
           wrap: true,
           raw: true,
         },
@@ -85,7 +85,7 @@ export const catalogSet: Command = {
     const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
     const value = readJsonObject(input.positionals[2] ?? (await io.readInput()));
     const warnings = await withApi("write", input, io, (api) => setItem(api, kind, name, value));
-    sayDone(input, io, `The ${kind} ${name} is saved.`, warnings);
+    printDone(input, io, `The ${kind} ${name} is saved.`, warnings);
   },
 };
 
@@ -107,7 +107,7 @@ export const catalogDelete: Command = {
       const forced = force && (kind === "access" || kind === "collection") ? "?force=true" : "";
       return (await api.request<{ warnings: Warnings }>("DELETE", `${pathOf(kind, name)}${forced}`)).warnings;
     });
-    sayDone(input, io, `The ${kind} ${name} is deleted.`, warnings);
+    printDone(input, io, `The ${kind} ${name} is deleted.`, warnings);
   },
 };
 
@@ -126,7 +126,7 @@ async function setItem(api: Api, kind: Kind, name: string, value: JsonObject): P
   }
 }
 
-function sayDone(input: Input, io: Io, sentence: string, warnings: Warnings): void {
+function printDone(input: Input, io: Io, sentence: string, warnings: Warnings): void {
   if (input.on("json")) io.print(writeJson({ warnings } as Json, 2));
   for (const { message } of warnings) io.inform(`warning: ${message}`);
   io.inform(sentence);
@@ -135,5 +135,5 @@ function sayDone(input: Input, io: Io, sentence: string, warnings: Warnings): vo
 function readKind(input: Input): Kind {
   const found = KINDS.find((kind) => kind === input.first());
   if (found !== undefined) return found;
-  throw new UsageError(refuseChoice("The kind", input.first(), KINDS));
+  throw new UsageError(formatUnknownChoice("The kind", input.first(), KINDS));
 }

@@ -15,9 +15,9 @@ import { JSON_OUTPUT } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { count } from "../sync/plan-lines.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
-import { wholeId } from "../terminal/id-suffix.ts";
+import { expandId } from "../terminal/id-suffix.ts";
 import { LIMIT, SINCE } from "../terminal/listing.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 const FILE_ID = { name: "file id", help: "the id (or its ending) as relay files list shows it" };
 
@@ -29,7 +29,7 @@ export const filesList: Command = {
   async run(input, io) {
     const time = { of: (one: FileView) => one.createdAt, ordered: true };
     const files = await listItems<FileView>(input, io, "/files", {}, time);
-    await sayList(input, io, files, {
+    await printList(input, io, files, {
       columns: [
         { heading: "STORED", value: (one) => one.createdAt },
         { heading: "ID", value: (one) => one.id },
@@ -148,7 +148,7 @@ export const filesDownload: Command = {
     // A file name has no slash, but the name that a server sends may hold anything.
     const to = resolve(io.cwd, input.text("to") ?? basename(file.name));
     await writeFile(to, content, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
-      throw sayUnwritten(to, error);
+      throw rejectUnwritten(to, error);
     });
     const { id, name, mediaType } = file;
     if (input.on("json"))
@@ -157,7 +157,7 @@ export const filesDownload: Command = {
   },
 };
 
-function sayUnwritten(to: string, { code }: NodeJS.ErrnoException): CommandFailure {
+function rejectUnwritten(to: string, { code }: NodeJS.ErrnoException): CommandFailure {
   return code === "EEXIST"
     ? new CommandFailure(
         "in_use",
@@ -205,5 +205,5 @@ async function askFirst(input: Input, io: Io, id: string): Promise<void> {
 }
 
 function findFileId(api: Api, text: string): Promise<string> {
-  return wholeId(text, "files", (most, cursor) => api.page<FileView>("/files", {}, most, cursor));
+  return expandId(text, "files", (most, cursor) => api.page<FileView>("/files", {}, most, cursor));
 }

@@ -91,7 +91,7 @@ export const receiptsRecord: Command = {
       });
     });
     if (input.on("json")) io.print(writeJson(made, 2));
-    io.inform(made.created ? sayMade(made.receipt) : sayBefore(made.receipt));
+    io.inform(made.created ? formatRecorded(made.receipt) : formatExisting(made.receipt));
     if (!made.created) requireAlike(payment, made.receipt);
   },
 };
@@ -186,7 +186,7 @@ async function askFirst(input: Input, io: Io, payment: Payment, bought: Bought):
   const { person, relay } = bought;
   const paid = formatAmount(amountMinor, currency);
   const lines = [
-    `${ref}: ${person.email} paid ${paid === null ? "" : `${paid} for `}the ${plan === undefined ? `product ${product}` : `plan ${plan}`}. ${sayGiven(bought, plan)} Relay stores a receipt, and no money moves.`,
+    `${ref}: ${person.email} paid ${paid === null ? "" : `${paid} for `}the ${plan === undefined ? `product ${product}` : `plan ${plan}`}. ${formatGiven(bought, plan)} Relay stores a receipt, and no money moves.`,
     ...(person.isSuspended
       ? [`They are suspended and cannot use it until you activate them: relay people activate ${person.id}.`]
       : []),
@@ -207,7 +207,7 @@ async function askFirst(input: Input, io: Io, payment: Payment, bought: Bought):
   });
 }
 
-function sayGiven({ person, key, credits }: Bought, plan: string | undefined): string {
+function formatGiven({ person, key, credits }: Bought, plan: string | undefined): string {
   if (plan === undefined)
     return `They get ${key} permanently${credits === 0 ? "" : `, and ${count(credits, "credit")}`}.`;
   if (person.plan === plan) return `They stay on the plan ${plan} until you end it: no relay ends it.`;
@@ -219,7 +219,7 @@ function whose({ personEmail, person }: PurchaseView): string {
   return personEmail ?? person;
 }
 
-function sayMade(receipt: PurchaseView): string {
+function formatRecorded(receipt: PurchaseView): string {
   const { ref, itemKind, item, granted } = receipt;
   const credits =
     granted === null || granted === undefined || granted.credits === 0
@@ -230,7 +230,7 @@ function sayMade(receipt: PurchaseView): string {
   return `The payment ${ref} is recorded, and ${whose(receipt)} ${has}.`;
 }
 
-function sayBefore(receipt: PurchaseView): string {
+function formatExisting(receipt: PurchaseView): string {
   const { ref, item, createdAt, refundedBy } = receipt;
   const back = refundedBy === null ? "" : " It was refunded later, and stays refunded.";
   return `Nothing changed: the payment ${ref} was already recorded at ${createdAt}, for ${item} of ${whose(receipt)}.${back}`;

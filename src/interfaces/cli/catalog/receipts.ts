@@ -12,7 +12,7 @@ import { JSON_OUTPUT } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
 import { LIMIT, SINCE } from "../terminal/listing.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 export const receiptsList: Command = {
   words: ["receipts", "list"],
@@ -42,7 +42,7 @@ export const receiptsList: Command = {
       { kind, ref, person: named },
       time,
     );
-    await sayList(input, io, receipts, {
+    await printList(input, io, receipts, {
       columns: [
         { heading: "AT", value: (one) => one.createdAt },
         { heading: "STATE", value: stateOf, tone: true },

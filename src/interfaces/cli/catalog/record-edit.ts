@@ -121,12 +121,12 @@ export const recordsDelete: Command = {
 };
 
 /** The most characters of a record's data that identify it in the question. */
-const MAX_TOLD_CHARS = 300;
+const MAX_SHOWN_CHARS = 300;
 
 async function askFirst(input: Input, io: Io, { id, data }: RecordItem): Promise<void> {
   if (input.given("confirm")) return;
   const [name, text] = input.positionals;
-  io.inform(`The data of ${id}: ${cutToLine(plain(writeJson(data)), MAX_TOLD_CHARS)}`);
+  io.inform(`The data of ${id}: ${cutToLine(plain(writeJson(data)), MAX_SHOWN_CHARS)}`);
   await requireYes(io, {
     question: `Permanently delete this record of ${name}?`,
     undone: "Nothing was deleted",

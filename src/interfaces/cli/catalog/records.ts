@@ -7,9 +7,9 @@ import { ANYWHERE } from "../api/target.ts";
 import { openWebPage, WEB } from "../api/web-page.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import { wholeId } from "../terminal/id-suffix.ts";
+import { expandId } from "../terminal/id-suffix.ts";
 import { LIMIT } from "../terminal/listing.ts";
-import { sayList, saySheet } from "../terminal/terminal.ts";
+import { printList, printSheet } from "../terminal/terminal.ts";
 
 export const COLLECTION = { name: "collection", help: "the name, as relay catalog list collection shows it" };
 export const RECORD_ID = { name: "record id", help: "the id (or its ending) as relay records list shows it" };
@@ -35,7 +35,7 @@ export const recordsList: Command = {
     const name = input.first();
     const [owner, to, q] = ["owner", "to", "text"].map((one) => input.text(one) ?? undefined);
     const records = await listItems<RecordItem>(input, io, recordsPath(name), { owner, to, q });
-    await sayList(input, io, records, {
+    await printList(input, io, records, {
       columns: [
         { heading: "CHANGED", value: (one) => one.updatedAt },
         { heading: "ID", value: (one) => one.id },
@@ -74,14 +74,14 @@ export const recordsShow: Command = {
       ...(recipient === null ? [] : [`  to        ${recipient}`]),
       ...(aside ? [] : data.split("\n")),
     ];
-    await saySheet(input, io, lines, aside ? data : null);
+    await printSheet(input, io, lines, aside ? data : null);
   },
 };
 
 /** Returns the path of a record. `text` is its id or the ending of its id. */
 export async function findRecordPath(api: Api, name: string, text: string): Promise<string> {
   const path = recordsPath(name);
-  const id = await wholeId(text, "records", (most, cursor) => api.page<RecordItem>(path, {}, most, cursor));
+  const id = await expandId(text, "records", (most, cursor) => api.page<RecordItem>(path, {}, most, cursor));
   return `${path}/${encodeURIComponent(id)}`;
 }
 

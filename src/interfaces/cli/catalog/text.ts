@@ -6,20 +6,20 @@ export type Kind = (typeof KINDS)[number];
 
 const MAX_SHOWN_FIELDS = 8;
 
-export function sayItem(kind: Kind, item: JsonObject): string {
+export function formatItem(kind: Kind, item: JsonObject): string {
   const { name, title, key, credits, soldThrough, fields } = item;
   if (kind === "access") return `“${title}”`;
-  if (kind === "collection") return `${item.kind}, ${sayFields(fields as JsonObject)}`;
+  if (kind === "collection") return `${item.kind}, ${formatFields(fields as JsonObject)}`;
   const called = title === name ? [] : [`“${title}”`];
   if (kind === "plan") {
     const everybody = item.default === true ? ["default plan"] : [];
-    return [...called, ...everybody, saySold(soldThrough)].join(", ");
+    return [...called, ...everybody, formatSold(soldThrough)].join(", ");
   }
   const granted = credits === 0 ? [] : [`${credits} credit${credits === 1 ? "" : "s"}`];
-  return [...called, `grants ${key}`, ...granted, saySold(soldThrough)].join(", ");
+  return [...called, `grants ${key}`, ...granted, formatSold(soldThrough)].join(", ");
 }
 
-function saySold(soldThrough: Json | undefined): string {
+function formatSold(soldThrough: Json | undefined): string {
   if (!isJsonObject(soldThrough ?? null)) return "not sold";
   const { kind, relay, url } = soldThrough as JsonObject;
   const at = url === undefined ? "" : ` at ${url}`;
@@ -27,7 +27,7 @@ function saySold(soldThrough: Json | undefined): string {
 }
 
 /** Formats fields, such as `with order text (required), amount number`. */
-function sayFields(fields: JsonObject): string {
+function formatFields(fields: JsonObject): string {
   const each = Object.entries(fields).map(([name, field]) => {
     const { type, required } = field as JsonObject;
     return `${name} ${type}${required === true ? " (required)" : ""}`;

@@ -12,7 +12,7 @@ import { JSON_OUTPUT } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { ALLOW_PRIVATE } from "../service-option.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 const PATH = "/alert-channels";
 const CHANNEL = { name: "channel", help: "its name or id, as relay alerts channels shows them" } as const;
@@ -51,8 +51,8 @@ export const alertsChannels: Command = {
   examples: ["relay alerts channels", "relay alerts channels --kinds"],
   async run(input, io) {
     const { channels, kinds } = await withApi("read", input, io, list);
-    if (input.on("kinds")) return await sayKinds(input, io, kinds);
-    await sayList(input, io, channels, {
+    if (input.on("kinds")) return await printKinds(input, io, kinds);
+    await printList(input, io, channels, {
       columns: [
         { heading: "NAME", value: ({ name }) => name },
         { heading: "KIND", value: ({ kind }) => kind },
@@ -71,9 +71,9 @@ export const alertsChannels: Command = {
   },
 };
 
-async function sayKinds(input: Input, io: Io, kinds: readonly ChannelKindView[]): Promise<void> {
+async function printKinds(input: Input, io: Io, kinds: readonly ChannelKindView[]): Promise<void> {
   const items = kinds.flatMap(({ kind, fields }) => fields.map((field) => ({ kind, ...field })));
-  await sayList(input, io, items, {
+  await printList(input, io, items, {
     columns: [
       { heading: "KIND", value: ({ kind }) => kind },
       { heading: "FIELD", value: ({ name }) => name },

@@ -8,9 +8,9 @@ import { listItems, withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import { wholeId } from "../terminal/id-suffix.ts";
+import { expandId } from "../terminal/id-suffix.ts";
 import { LIMIT, SINCE } from "../terminal/listing.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 /** Formats the hints, what happened and what to do. A server of an earlier version sends no hints. */
 function formatWhat({ hints = [], message, todo }: Pick<AlertView, "hints" | "message" | "todo">): string {
@@ -34,7 +34,7 @@ export const problemsList: Command = {
     const all = { all: String(!standing) };
     const time = { of: (one: ProblemView) => one.raisedAt, ordered: true };
     const problems = await listItems<ProblemView>(input, io, "/problems", all, time);
-    await sayList(input, io, problems, {
+    await printList(input, io, problems, {
       columns: [
         { heading: "SINCE", value: (one) => one.raisedAt },
         { heading: "UNTIL", value: (one) => one.clearedAt ?? "" },
@@ -61,7 +61,7 @@ export const alertsList: Command = {
     const query = { open: String(open) };
     const time = { of: (one: AlertView) => one.lastAt, ordered: false };
     const alerts = await listItems<AlertView>(input, io, "/alerts", query, time);
-    await sayList(input, io, alerts, {
+    await printList(input, io, alerts, {
       columns: [
         { heading: "LAST", value: (one) => one.lastAt },
         { heading: "TIMES", value: (one) => String(one.count), right: true },
@@ -110,7 +110,7 @@ async function resolveAlerts(api: Api, input: Input): Promise<AlertView[]> {
   const named: string[] = [];
   for (const text of input.positionals)
     named.push(
-      await wholeId(text, "alerts", (most, cursor) => api.page<AlertView>("/alerts", {}, most, cursor)),
+      await expandId(text, "alerts", (most, cursor) => api.page<AlertView>("/alerts", {}, most, cursor)),
     );
   for (const id of new Set([...named, ...open.items.map(({ id }) => id)])) {
     const path = `/alerts/${encodeURIComponent(id)}/resolve`;

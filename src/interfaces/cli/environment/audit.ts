@@ -9,7 +9,7 @@ import { JSON_OUTPUT, withStore } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { DATA } from "../service-option.ts";
 import { gather, LIMIT, type Listing, pagesOf, readLimit, SINCE } from "../terminal/listing.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 const MAX_SHOWN_CHARS = 100;
 const TIME = { of: (one: AuditView) => one.at, ordered: true };
@@ -40,7 +40,7 @@ export const auditList: Command = {
       action: input.text("action") ?? undefined,
       target: input.text("target") ?? undefined,
     };
-    await sayAudit(input, io, await listItems<AuditView>(input, io, "/audit", filter, TIME));
+    await printAudit(input, io, await listItems<AuditView>(input, io, "/audit", filter, TIME));
   },
 };
 
@@ -57,30 +57,30 @@ export const adminAudit: Command = {
       const pages = pagesOf(store, (tx, part) => listAudit(tx, SERVER_SCOPE, {}, part));
       return gather(input, io, pages, asked);
     });
-    await sayAudit(input, io, changes);
+    await printAudit(input, io, changes);
   },
 };
 
-async function sayAudit(input: Input, io: Io, changes: Listing<AuditView>): Promise<void> {
+async function printAudit(input: Input, io: Io, changes: Listing<AuditView>): Promise<void> {
   // A terminal shows the name of an actor or target instead of its id. A script gets the id.
   const named = (words: string, name: string | null): string =>
     io.screen.columns === null || input.on("whole") || name === null
       ? words
       : words.replace(/:.*/s, `:${name}`);
-  await sayList(input, io, changes, {
+  await printList(input, io, changes, {
     columns: [
       { heading: "AT", value: (one) => one.at },
       { heading: "WHO", value: (one) => named(one.actor, one.actorName) },
       { heading: "DID", value: (one) => one.action },
       { heading: "TO", value: (one) => named(one.target, one.targetName) },
-      { heading: "WHAT CHANGED", value: sayChanged },
+      { heading: "WHAT CHANGED", value: formatChanged },
     ],
     none: "No change matches.",
   });
 }
 
 /** Formats the fields that differ, with both values, in one line. */
-function sayChanged({ before, after }: AuditView): string {
+function formatChanged({ before, after }: AuditView): string {
   const fields = listDifferences((before ?? {}) as Json, (after ?? {}) as Json);
   const line = fields
     .map(({ field, before: was, after: is }) =>

@@ -9,7 +9,7 @@ import type { Command, Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { requireSame, requireYes } from "../terminal/confirm.ts";
-import { saySheet } from "../terminal/terminal.ts";
+import { printSheet } from "../terminal/terminal.ts";
 
 const OPTIONS = [JSON_OUTPUT, ...ANYWHERE];
 const PATH = "/sender-domain";
@@ -123,7 +123,7 @@ async function requireMeant(input: Input, io: Io, domain: string): Promise<void>
 async function say(input: Input, io: Io, view: DomainView): Promise<void> {
   if (input.on("json")) return io.print(writeJson({ senderDomain: view } as Json, 2));
   const { domain, verified, record } = view;
-  await saySheet(input, io, [
+  await printSheet(input, io, [
     `${domain}  ${verified ? "verified" : "not verified"}`,
     `  ${record.type}  ${record.name}  ${record.value}`,
   ]);

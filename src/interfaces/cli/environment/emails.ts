@@ -11,9 +11,9 @@ import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { ALLOW_PRIVATE, BASE_URL } from "../service-option.ts";
-import { wholeId } from "../terminal/id-suffix.ts";
+import { expandId } from "../terminal/id-suffix.ts";
 import { LIMIT, SINCE } from "../terminal/listing.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 const SEND_OPTIONS = [...ANYWHERE, BASE_URL, ALLOW_PRIVATE];
 
@@ -38,7 +38,7 @@ export const emailsList: Command = {
     const named = input.text("person") ?? undefined;
     const time = { of: (mail: EmailView) => mail.createdAt, ordered: true };
     const mails = await listItems<EmailView>(input, io, "/emails", { state, person: named }, time);
-    await sayList(input, io, mails, {
+    await printList(input, io, mails, {
       columns: [
         { heading: "MADE", value: (mail) => mail.createdAt },
         { heading: "STATE", value: (mail) => mail.state, tone: true },
@@ -61,7 +61,7 @@ export const emailsStopped: Command = {
   examples: ["relay emails stopped"],
   async run(input, io) {
     const stops = await listItems<MailStopView>(input, io, "/mail/stops", {});
-    await sayList(input, io, stops, {
+    await printList(input, io, stops, {
       columns: [
         { heading: "SINCE", value: (stop) => stop.stoppedAt },
         { heading: "ADDRESS", value: (stop) => stop.email, raw: true },
@@ -85,12 +85,12 @@ export const emailsResend: Command = {
   async run(input, io) {
     const sendAll = async (send: (id: string) => Promise<EmailView>): Promise<number> => {
       let code = 0;
-      for (const id of input.positionals) code = Math.max(code, sayEnd(io, await send(id)));
+      for (const id of input.positionals) code = Math.max(code, printEnd(io, await send(id)));
       return code;
     };
     return await withApi("write", input, io, (api) =>
       sendAll(async (text) => {
-        const id = await wholeId(text, "mails", (most, cursor) =>
+        const id = await expandId(text, "mails", (most, cursor) =>
           api.page<EmailView>("/emails", {}, most, cursor),
         );
         const path = `/emails/${encodeURIComponent(id)}/send-again`;
@@ -116,12 +116,12 @@ export const emailsTest: Command = {
       io,
       async (api) => (await api.request<{ email: EmailView }>("POST", "/mail/test", { to })).email,
     );
-    return sayEnd(io, mail);
+    return printEnd(io, mail);
   },
 };
 
 /** Reports the result. The exit code is 0 if the mail server accepted the mail, or the mailbox of local development stored it. */
-function sayEnd(io: Io, { id, to, state, message }: EmailView): number {
+function printEnd(io: Io, { id, to, state, message }: EmailView): number {
   const end = state === "mailbox" ? "stored in the mailbox, because local development sends no mail" : state;
   io.print(`${id} to ${to}: ${end}${message === null ? "" : `. ${message}`}`);
   return state === "sent" || state === "mailbox" ? 0 : 1;

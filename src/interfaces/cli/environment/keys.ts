@@ -18,8 +18,8 @@ import { ANYWHERE } from "../api/target.ts";
 import { type Command, UsageError } from "../command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "../data-directory.ts";
 import { DATA } from "../service-option.ts";
-import { wholeId } from "../terminal/id-suffix.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { expandId } from "../terminal/id-suffix.ts";
+import { printList } from "../terminal/terminal.ts";
 
 export const keysCreate: Command = {
   words: ["keys", "create"],
@@ -108,7 +108,7 @@ export const keysList: Command = {
       io,
       async (api) => (await api.list<KeyView>("/keys", {}, MAX_PAGE_SIZE)).items,
     );
-    await sayList(input, io, items, {
+    await printList(input, io, items, {
       columns: [
         { heading: "ID", value: (key) => key.id },
         { heading: "STATE", value: (key) => stateOf(key, io.clock.now()), tone: true },
@@ -139,7 +139,7 @@ export const keysRevoke: Command = {
   async run(input, io) {
     const nowMs = io.clock.now();
     const key = await withEnvironment(input, io, async (store, environment) => {
-      const id = await wholeId(input.first(), "keys", () =>
+      const id = await expandId(input.first(), "keys", () =>
         store.read(async (tx) => ({ items: (await listApiKeys(tx, environment.id)).items, next: null })),
       );
       return await store.write("dashboard", async (tx) => {

@@ -5,7 +5,7 @@ import { withApi } from "../api/connect.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 /** The share of a limit from which it needs attention. */
 const NEAR = 0.6;
@@ -22,7 +22,7 @@ export const limitsList: Command = {
       api.request<{ limits: LimitUsage[] }>("GET", "/limits"),
     );
     const share = ({ used, limit }: LimitUsage): number => used / limit;
-    await sayList(input, io, limits, {
+    await printList(input, io, limits, {
       columns: [
         { heading: "USED", value: ({ used }) => formatCount(used) },
         { heading: "LIMIT", value: ({ limit }) => formatCount(limit) },

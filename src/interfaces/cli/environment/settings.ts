@@ -12,7 +12,7 @@ import { type Command, type Input, UsageError } from "../command.ts";
 import { JSON_OUTPUT, readRunningLimits } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { ALLOW_PRIVATE, BASE_URL, readDataDir } from "../service-option.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 type Setting = Json | undefined;
 /** The answer to a change. A server of version 0.10 sends no warnings. */
@@ -57,7 +57,9 @@ export const settingsGet: Command = {
   async run(input, io) {
     const { settings, limits } = await withApi("read", input, io, async (api) => ({
       settings: (await api.request<{ settings: SettingsView }>("GET", PATH)).settings,
-      limits: api.isLocal ? tellLimits(input, io) : "These are the limits with which the server started.",
+      limits: api.isLocal
+        ? formatLimitSource(input, io)
+        : "These are the limits with which the server started.",
     }));
     const wanted = input.positionals[0];
     const found = wanted === undefined ? settings : at(settings as JsonObject, shownAs(wanted));
@@ -66,7 +68,7 @@ export const settingsGet: Command = {
     }
     if (input.on("json")) io.print(writeJson(found as Json, 2));
     else
-      await sayList(input, io, listValues(wanted ?? "", found as Json), {
+      await printList(input, io, listValues(wanted ?? "", found as Json), {
         columns: [
           { heading: "SETTING", value: ([name = ""]) => name },
           { heading: "VALUE", value: ([, value = ""]) => value, wrap: true },
@@ -82,7 +84,7 @@ function shownAs(name: string): string {
   return name === "held" ? "heldAt" : name;
 }
 
-function tellLimits(input: Input, io: Io): string {
+function formatLimitSource(input: Input, io: Io): string {
   return readRunningLimits(readDataDir(input, io)) === null
     ? "No server runs here, so these limits come from the RELAY_LIMIT_… variables of this command."
     : "These are the limits with which the server started.";
@@ -126,11 +128,11 @@ export const settingsSet: Command = {
       return await api.request<Changed>("PUT", PATH, body);
     });
     if (input.on("json")) io.print(writeJson({ settings, warnings } as object as Json, 2));
-    const told = (at(settings as JsonObject, shownAs(name)) ?? null) as Json;
+    const shown = (at(settings as JsonObject, shownAs(name)) ?? null) as Json;
     io.inform(
-      isJsonObject(told)
-        ? `${name} is set: ${writeJson(told)}${foundSoon === "" ? "" : `.${foundSoon}`}`
-        : `${name} is ${sayValue(shownAs(name), told)}.${foundSoon}`,
+      isJsonObject(shown)
+        ? `${name} is set: ${writeJson(shown)}${foundSoon === "" ? "" : `.${foundSoon}`}`
+        : `${name} is ${formatValue(shownAs(name), shown)}.${foundSoon}`,
     );
     for (const { message } of warnings) io.inform(`warning: ${message}`);
   },
@@ -198,7 +200,7 @@ function at(value: JsonObject, name: string): Setting {
 }
 
 /** Formats a value as `settings set` accepts it, if it can be set: on, off, none. */
-function sayValue(name: string, value: Json): string {
+function formatValue(name: string, value: Json): string {
   if (name === "heldAt" || name === "held") return value === null ? "off" : `on since ${value}`;
   if (typeof value === "string") return value;
   if (value === null) return "none";
@@ -209,7 +211,7 @@ function sayValue(name: string, value: Json): string {
 
 /** Lists each value under its dotted name. */
 function listValues(name: string, value: Json): string[][] {
-  if (!isJsonObject(value)) return [[name === "heldAt" ? "held" : name, sayValue(name, value)]];
+  if (!isJsonObject(value)) return [[name === "heldAt" ? "held" : name, formatValue(name, value)]];
   return Object.entries(value).flatMap(([part, one]) =>
     listValues(name === "" ? part : `${name}.${part}`, one as Json),
   );

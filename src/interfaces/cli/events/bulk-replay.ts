@@ -16,9 +16,9 @@ import { ANYWHERE } from "../api/target.ts";
 import type { Command, Input, Option } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { Io } from "../io.ts";
-import { wholeId } from "../terminal/id-suffix.ts";
+import { expandId } from "../terminal/id-suffix.ts";
 import { LIMIT, readTime, SINCE, UNTIL } from "../terminal/listing.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 /** The interval between two looks at a bulk replay that a command waits for. */
 const LOOK_EVERY_MS = 1_000;
@@ -96,7 +96,7 @@ function writePlan(
     `${isMore ? "At least " : ""}${formatCount(matched)} ${matched === 1 ? "event matches" : "events match"}${scope}.`,
     ...relays.map(({ relay, events }) => `  ${plain(relay)}  ${formatCount(events)}`),
     ...actions.map(({ type, will, events }) => `  ${type}  ${formatCount(events)} ${WILL_WORDS[will]}`),
-    ...sayOther(otherPerson, move),
+    ...formatOtherPeople(otherPerson, move),
     ...Object.entries(leftOut).map(
       ([code, count]) => `  ${formatCount(count)} left out: ${LEFT_OUT_WORDS[code] ?? code}`,
     ),
@@ -104,7 +104,7 @@ function writePlan(
 }
 
 /** Describes events whose work was for another person than they are about now. */
-function sayOther(events: number, move: boolean): string[] {
+function formatOtherPeople(events: number, move: boolean): string[] {
   if (events === 0) return [];
   const start = `${formatCount(events)} did their work for a person other than their person now`;
   return [
@@ -117,11 +117,11 @@ function sayOther(events: number, move: boolean): string[] {
 function writeReplay({ id, state, matched, replayed, leftOut, results }: BulkReplayView): string {
   const left = Object.values(leftOut).reduce((sum, count) => sum + count, 0);
   const skipped = left === 0 ? "" : `, ${formatCount(left)} left out (${Object.keys(leftOut).join(", ")})`;
-  const ended = results == null ? "" : ` Results: ${sayResults(results)}.`;
+  const ended = results == null ? "" : ` Results: ${formatResults(results)}.`;
   return `${id} is ${state}: ${formatCount(replayed)} of ${formatCount(matched)} replayed${skipped}.${ended}`;
 }
 
-function sayResults({ succeeded, failed, pending }: NonNullable<BulkReplayView["results"]>): string {
+function formatResults({ succeeded, failed, pending }: NonNullable<BulkReplayView["results"]>): string {
   return `${formatCount(succeeded)} succeeded, ${formatCount(failed)} failed${pending === 0 ? "" : `, ${formatCount(pending)} pending`}`;
 }
 
@@ -220,7 +220,7 @@ export const replaysStart: Command = {
   },
 };
 
-function sayLeftOut({ leftOut }: BulkReplayView): string {
+function formatLeftOut({ leftOut }: BulkReplayView): string {
   return Object.entries(leftOut)
     .map(([code, count]) => `${count} ${code}`)
     .join(", ");
@@ -235,13 +235,13 @@ export const replaysList: Command = {
   async run(input, io) {
     const time = { of: (one: BulkReplayView) => one.createdAt, ordered: true };
     const replays = await listItems(input, io, "/bulk-replays", {}, time);
-    await sayList(input, io, replays, {
+    await printList(input, io, replays, {
       columns: [
         { heading: "STARTED", value: (one) => one.createdAt },
         { heading: "STATE", value: (one) => one.state, tone: true },
         { heading: "REPLAYED", value: (one) => `${one.replayed} of ${one.matched}` },
-        { heading: "LEFT OUT", value: (one) => sayLeftOut(one) },
-        { heading: "RESULTS", value: (one) => (one.results == null ? "" : sayResults(one.results)) },
+        { heading: "LEFT OUT", value: (one) => formatLeftOut(one) },
+        { heading: "RESULTS", value: (one) => (one.results == null ? "" : formatResults(one.results)) },
         {
           heading: "EVENTS",
           value: (one) =>
@@ -266,7 +266,7 @@ export const replaysWait: Command = {
   examples: ["relay replays wait 5b1f00c2"],
   async run(input, io) {
     const replay = await withApi("read", input, io, async (api) => {
-      const id = await wholeId(input.first(), "replays", (most, cursor) =>
+      const id = await expandId(input.first(), "replays", (most, cursor) =>
         api.page<BulkReplayView>("/bulk-replays", {}, most, cursor),
       );
       return (await api.request<{ replay: BulkReplayView }>("GET", `/bulk-replays/${encodeURIComponent(id)}`))
@@ -284,7 +284,7 @@ export const replaysStop: Command = {
   examples: ["relay replays stop 5b1f00c2"],
   async run(input, io) {
     const replay = await withApi("write", input, io, async (api) => {
-      const id = await wholeId(input.first(), "replays", (most, cursor) =>
+      const id = await expandId(input.first(), "replays", (most, cursor) =>
         api.page<BulkReplayView>("/bulk-replays", {}, most, cursor),
       );
       const path = `/bulk-replays/${encodeURIComponent(id)}/stop`;

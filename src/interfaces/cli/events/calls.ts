@@ -21,12 +21,12 @@ import { openWebPage, WEB } from "../api/web-page.ts";
 import { type Command, CommandFailure, type Input, type Option } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { Io } from "../io.ts";
-import { wholeId } from "../terminal/id-suffix.ts";
+import { expandId } from "../terminal/id-suffix.ts";
 import { LIMIT, readLimit, readTime, SINCE } from "../terminal/listing.ts";
 import { toneOf } from "../terminal/screen.ts";
 import type { Column } from "../terminal/table.ts";
 import { follow } from "../terminal/tail.ts";
-import { sayList, saySheet } from "../terminal/terminal.ts";
+import { printList, printSheet } from "../terminal/terminal.ts";
 
 /** The size of one page of the API. */
 const MAX_TAILED = MAX_PAGE_SIZE;
@@ -72,13 +72,13 @@ export const requestsList: Command = {
     const isCut = calls.length > limit;
     const of = isCut && counts ? { total: calls.length, atLeast: false } : null;
     const listed = { items: calls.slice(0, limit), of, isCut, wantsCount: false };
-    await sayList(input, io, listed, { columns: CALL_COLUMNS, none: "No requests match." });
+    await printList(input, io, listed, { columns: CALL_COLUMNS, none: "No requests match." });
   },
 };
 
 async function readCall(api: Api, text: string): Promise<RecentRequestView> {
   const calls = await listCalls(api, {}, MAX_RECENT_CALLS);
-  const id = await wholeId(text, "requests", async () => ({ items: calls, next: null }));
+  const id = await expandId(text, "requests", async () => ({ items: calls, next: null }));
   const call = calls.find((one) => one.id === id);
   if (call !== undefined) return call;
   throw new CommandFailure(
@@ -104,7 +104,7 @@ export const requestsShow: Command = {
     if (input.on("web")) return await openWebPage(input, io, async (api) => findPage(await read(api)));
     const call = await withApi("read", input, io, read);
     if (input.on("json")) return io.print(writeJson({ call }, 2));
-    await saySheet(input, io, writeCall(call));
+    await printSheet(input, io, writeCall(call));
   },
 };
 

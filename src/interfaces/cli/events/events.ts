@@ -14,7 +14,7 @@ import { openWebPage, WEB } from "../api/web-page.ts";
 import type { Command, Input, Option } from "../command.ts";
 import { JSON_OUTPUT, withStore } from "../data-directory.ts";
 import type { Io } from "../io.ts";
-import { wholeEventId } from "../terminal/id-suffix.ts";
+import { expandEventId } from "../terminal/id-suffix.ts";
 import {
   gather,
   LIMIT,
@@ -26,7 +26,7 @@ import {
   UNTIL,
 } from "../terminal/listing.ts";
 import { follow } from "../terminal/tail.ts";
-import { sayList, saySheet } from "../terminal/terminal.ts";
+import { printList, printSheet } from "../terminal/terminal.ts";
 import { EVENT_COLUMNS, writeEvent, writePayload } from "./text.ts";
 
 const EVENT_FILTERS: readonly Option[] = [
@@ -98,7 +98,7 @@ export const eventsList: Command = {
       };
       return await addCount(listed, count, filter);
     });
-    await sayList(input, io, events, { columns: EVENT_COLUMNS, none: "No events match." });
+    await printList(input, io, events, { columns: EVENT_COLUMNS, none: "No events match." });
   },
 };
 
@@ -117,7 +117,7 @@ async function addCount(
 
 /** Finds an event by its id or by the ending of the id, and returns its id. */
 export function findEventId(api: Api, text: string): Promise<string> {
-  return wholeEventId(text, (most, cursor) => api.page<EventItem>("/events", {}, most, cursor));
+  return expandEventId(text, (most, cursor) => api.page<EventItem>("/events", {}, most, cursor));
 }
 
 /** Sends a POST about an event and returns the event's id. */
@@ -144,7 +144,7 @@ export const eventsShow: Command = {
     const event = await withApi("read", input, io, read);
     if (input.on("json")) return io.print(writeJson({ event }, 2));
     const aside = io.screen.columns !== null && event.expunged === null;
-    await saySheet(input, io, writeEvent(event, aside), aside ? writePayload(event) : null);
+    await printSheet(input, io, writeEvent(event, aside), aside ? writePayload(event) : null);
   },
 };
 

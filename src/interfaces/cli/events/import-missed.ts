@@ -181,7 +181,7 @@ async function passOver(
   io: Io,
 ): Promise<Tally> {
   const tally = new Tally();
-  let toldMs = io.clock.monotonicMs();
+  let informedMs = io.clock.monotonicMs();
   try {
     for (const batch of batchesOf(bytes)) {
       if (batch.bytes === null) tally.addTooLong(batch.firstLine);
@@ -191,8 +191,8 @@ async function passOver(
         for (const line of view.lines) tally.add(line, asked.dryRun);
       }
       tally.lines = batch.firstLine + batch.lines - 1;
-      if (!io.watched || io.clock.monotonicMs() - toldMs < TELL_EVERY_MS) continue;
-      toldMs = io.clock.monotonicMs();
+      if (!io.watched || io.clock.monotonicMs() - informedMs < TELL_EVERY_MS) continue;
+      informedMs = io.clock.monotonicMs();
       io.redraw(`${asked.dryRun ? "Read" : "Imported"} up to line ${tally.lines}: ${tally.counts.new} new`);
     }
     return tally;

@@ -102,9 +102,9 @@ export class MissedTally {
       `${pad(made)}  new${made === 0 ? "" : `: ${this.verified} with a valid signature, ${this.unsigned} unsigned`}`,
       `${pad(known)}  already known`,
       `${pad(ignored)}  ignored by when`,
-      ...sayCauses(of("ignored")),
+      ...formatCauses(of("ignored")),
       `${pad(refused)}  refused`,
-      ...sayCauses(of("refused")),
+      ...formatCauses(of("refused")),
       ...this.#relayWords(),
     ];
   }
@@ -136,7 +136,7 @@ function countIn(relays: Map<string, Counts>, relay: string): Counts {
   return counts;
 }
 
-function sayCauses(causes: readonly Cause[]): string[] {
+function formatCauses(causes: readonly Cause[]): string[] {
   const sorted = [...causes].sort((one, other) => other.count - one.count);
   const shown = sorted.slice(0, SHOWN_CAUSES);
   const left = sorted.slice(SHOWN_CAUSES).reduce((sum, one) => sum + one.count, 0);

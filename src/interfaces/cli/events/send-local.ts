@@ -26,7 +26,7 @@ import { CommandFailure, type Input } from "../command.ts";
 import { openSealerHere, readRunningUrl, withEnvironment, withStore } from "../data-directory.ts";
 import { type Io, programWord } from "../io.ts";
 import { readBaseUrl, readDataDir } from "../service-option.ts";
-import { wholeEventId } from "../terminal/id-suffix.ts";
+import { expandEventId } from "../terminal/id-suffix.ts";
 import { pagesOf } from "../terminal/listing.ts";
 import { writeOutcome } from "./text.ts";
 
@@ -39,7 +39,7 @@ const GIVE_UP_MS = 12_000;
 
 function findEventId(store: Store, environmentId: number, text: string): Promise<string> {
   const pages = pagesOf(store, (tx, part) => listEvents(tx, environmentId, {}, part));
-  return wholeEventId(text, pages);
+  return expandEventId(text, pages);
 }
 
 /**

@@ -151,8 +151,8 @@ function writeEvent(
   const did = results.map(({ type, outcome }) => (outcome === "done" ? type : `${type} ${outcome}`));
   const failed = results.find(({ outcome }) => outcome === "failed")?.message;
   const why = waits ?? failed ?? reason;
-  const told = [did.join(", "), id, ...(state === "done" || why === null ? [] : [plain(why)])];
-  return `${plain(relay).padEnd(width)}  ${paint(state, toneOf(state), screen)}  ${told.filter((one) => one !== "").join("  ")}`;
+  const parts = [did.join(", "), id, ...(state === "done" || why === null ? [] : [plain(why)])];
+  return `${plain(relay).padEnd(width)}  ${paint(state, toneOf(state), screen)}  ${parts.filter((one) => one !== "").join("  ")}`;
 }
 
 /** Lists what changed for the person, as `credits  0 → 100`. */

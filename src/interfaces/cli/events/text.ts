@@ -11,23 +11,23 @@ export const EVENT_COLUMNS: readonly Column<EventItem>[] = [
   { heading: "RELAY", value: (event) => event.relay.name },
   { heading: "ATTEMPTS", value: (event) => String(event.attempts), right: true },
   { heading: "ID", value: (event) => event.id },
-  { heading: "ABOUT", value: sayAbout, raw: true },
-  { heading: "REASON", value: sayReason },
+  { heading: "ABOUT", value: formatSubject, raw: true },
+  { heading: "REASON", value: formatReason },
 ];
 
-function sayAbout({ eventType, preview }: EventItem): string {
+function formatSubject({ eventType, preview }: EventItem): string {
   // The table cuts the text on a terminal. A pipe gets all of it.
   return cutToLine([eventType, preview].filter((one) => one !== null).join(" · "), Number.POSITIVE_INFINITY);
 }
 
-function sayReason({ cameBy, reason, waits }: EventItem): string {
-  return [cameBy === null ? null : WAY_WORDS[cameBy], reason, waits === null ? null : sayWaits(waits)]
+function formatReason({ cameBy, reason, waits }: EventItem): string {
+  return [cameBy === null ? null : WAY_WORDS[cameBy], reason, waits === null ? null : formatWaits(waits)]
     .filter((one) => one !== null)
     .join(", ");
 }
 
 /** Describes in a few words what the event waits for. */
-function sayWaits({ for: what, until, ahead }: NonNullable<EventItem["waits"]>): string {
+function formatWaits({ for: what, until, ahead }: NonNullable<EventItem["waits"]>): string {
   if (what === "retry") return `next attempt ${until}`;
   if (what === "hold") return "waits: on hold";
   if (what === "pause") return "waits: paused";
@@ -53,7 +53,7 @@ export function writeEvent(event: EventView, aside: boolean): string[] {
     ...(aside && event.expunged === null
       ? []
       : [
-          `  payload   ${event.expunged !== null ? `(${sayExpunged(event.expunged)})` : plain(event.truncated ? `(cut) ${event.preview ?? ""}` : writeJson(event.payload))}`,
+          `  payload   ${event.expunged !== null ? `(${formatExpunged(event.expunged)})` : plain(event.truncated ? `(cut) ${event.preview ?? ""}` : writeJson(event.payload))}`,
         ]),
     ...(event.mappedAgain ? [`  mapped    again, with version ${event.mapVersion ?? "?"} of the relay`] : []),
     ...event.warnings.map((warning) => `  warning   ${cut(warning)}`),
@@ -64,7 +64,7 @@ export function writeEvent(event: EventView, aside: boolean): string[] {
 /** The words for events that did not come from their trigger. */
 const WAY_WORDS = { import: "imported", test: "a test" } as const;
 
-function sayExpunged(why: NonNullable<EventView["expunged"]>): string {
+function formatExpunged(why: NonNullable<EventView["expunged"]>): string {
   return why === "person_erased" ? "expunged: its person was erased" : "expunged manually";
 }
 

@@ -2,7 +2,7 @@
  * Completes command lines for bash, zsh, fish and PowerShell. A shell's script only calls `relay __complete`. The candidates come from the
  * registry of commands and from existing relays, profiles and apps. Completion reports no error and never waits longer than a second.
  */
-import { type Command, type NameKind, type Option, refuseChoice, UsageError } from "../command.ts";
+import { type Command, formatUnknownChoice, type NameKind, type Option, UsageError } from "../command.ts";
 import type { Io } from "../io.ts";
 import { findNames } from "./known-name.ts";
 import { COMPLETE_WORD, findCommand, HELP, parseCommand, resolveAlias, SHOWING } from "./parse.ts";
@@ -86,7 +86,7 @@ export const completion: Command = {
   examples: ["relay completion bash", "relay completion fish"],
   async run(input, io) {
     const shell = SHELLS.find((one) => one === input.first());
-    if (shell === undefined) throw new UsageError(refuseChoice("The shell", input.first(), SHELLS));
+    if (shell === undefined) throw new UsageError(formatUnknownChoice("The shell", input.first(), SHELLS));
     io.print(SCRIPTS[shell]);
   },
 };

@@ -147,11 +147,11 @@ function columns(rows: readonly Row[], screen: Screen, least = 0): string[] {
   const left = Math.max(least, ...rows.map(([name]) => name.length));
   const indent = left + 4;
   const room = (screen.columns ?? Number.POSITIVE_INFINITY) - indent;
-  const beside = room >= MIN_WORDS;
+  const fits = room >= MIN_WORDS;
   return rows.flatMap(([name, words]) => {
     if (room === Number.POSITIVE_INFINITY) return [`  ${name.padEnd(left)}  ${words}`];
-    const [first = "", ...below] = wrapTo(words, beside ? room : room + left - 2).split("\n");
-    if (!beside) return [`  ${name}`, ...[first, ...below].map((part) => `      ${part}`)];
+    const [first = "", ...below] = wrapTo(words, fits ? room : room + left - 2).split("\n");
+    if (!fits) return [`  ${name}`, ...[first, ...below].map((part) => `      ${part}`)];
     return [`  ${name.padEnd(left)}  ${first}`, ...below.map((part) => " ".repeat(indent) + part)];
   });
 }

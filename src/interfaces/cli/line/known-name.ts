@@ -56,7 +56,7 @@ async function isOfThisVersion(input: Input, io: Io): Promise<boolean> {
 }
 
 /** Reports a filter's name that does not exist, with the likely one: "There is no relay chekout: did you mean checkout?" */
-export async function tellUnknownName(input: Input, io: Io): Promise<void> {
+export async function printUnknownName(input: Input, io: Io): Promise<void> {
   for (const { kind, name } of input.named()) {
     const near = await findNear(kind, name, input, io);
     if (near !== null) io.inform(`There is no ${kind} ${JSON.stringify(name)}: did you mean ${near}?`);

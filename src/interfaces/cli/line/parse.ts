@@ -121,7 +121,7 @@ function readOption(
   token: { name: string; rawName: string; value?: string | undefined; inlineValue?: boolean | undefined },
 ): void {
   const option = options.find(({ name }) => name === token.name);
-  if (option === undefined) throw refuseOption(command, options, token.rawName);
+  if (option === undefined) throw rejectOption(command, options, token.rawName);
   if (option.value === undefined && token.value !== undefined) {
     throw new UsageError(`--${option.name} takes no value: write only --${option.name}.`);
   }
@@ -136,7 +136,7 @@ function readOption(
   given.set(option.name, [...(given.get(option.name) ?? []), token.value ?? "on"]);
 }
 
-function refuseOption(command: Command, options: readonly Option[], rawName: string): UsageError {
+function rejectOption(command: Command, options: readonly Option[], rawName: string): UsageError {
   const words = ["relay", ...command.words].join(" ");
   const why = command.refuses?.[rawName.replace(/^-+/, "")];
   if (why !== undefined) return new UsageError(`${words} takes no ${rawName}: ${why}.`);

@@ -5,7 +5,7 @@ import { Refusal } from "../../../base/refusal.ts";
 import { ENTITLEMENT_NAME } from "../../../base/shape.ts";
 import type { Api } from "../api/api.ts";
 import { withApi } from "../api/connect.ts";
-import { refuseMisread } from "../api/read-answer.ts";
+import { rejectMisread } from "../api/read-answer.ts";
 import { ANYWHERE } from "../api/target.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
@@ -34,7 +34,7 @@ export const peopleEnd: Command = {
     const [name = "", what = ""] = input.positionals;
     const ended = await withApi<Ended>("write", input, io, (api) => endHolding(api, name, what));
     const { subscription, grants } = ended;
-    if (subscription === null && grants.length === 0) throw refuseNothing(name, what);
+    if (subscription === null && grants.length === 0) throw rejectNothingToEnd(name, what);
     if (input.on("json")) io.print(writeJson({ ...ended, what }, 2));
     if (subscription !== null) io.inform(`The plan ${what} of ${name} has ended.`);
     if (subscription?.billedBy === "processor")
@@ -55,7 +55,7 @@ async function endHolding(api: Api, name: string, what: string): Promise<Ended> 
   for (let more = true; more; ) {
     const answer = await api.request<Omit<Ended, "person"> & { more: boolean }>("DELETE", path);
     if (answer.grants.some((grant) => ended.grants.includes(grant)))
-      throw refuseMisread(api.url, "ends the same grants twice");
+      throw rejectMisread(api.url, "ends the same grants twice");
     ended.grants.push(...answer.grants);
     if (answer.subscription !== null) {
       const { id, billedBy } = answer.subscription;
@@ -66,7 +66,7 @@ async function endHolding(api: Api, name: string, what: string): Promise<Ended> 
   return ended;
 }
 
-function refuseNothing(name: string, what: string): Refusal {
+function rejectNothingToEnd(name: string, what: string): Refusal {
   return new Refusal(
     "not_found",
     `${JSON.stringify(name)} does not have ${JSON.stringify(what)} now, so there is nothing to end: relay people show lists what they have.`,

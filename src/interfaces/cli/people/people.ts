@@ -17,9 +17,9 @@ import { ANYWHERE } from "../api/target.ts";
 import { openWebPage, WEB } from "../api/web-page.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
-import { wholeId } from "../terminal/id-suffix.ts";
-import { LIMIT, readLimit, SINCE, sayMore } from "../terminal/listing.ts";
-import { sayList, saySheet } from "../terminal/terminal.ts";
+import { expandId } from "../terminal/id-suffix.ts";
+import { formatMore, LIMIT, readLimit, SINCE } from "../terminal/listing.ts";
+import { printList, printSheet } from "../terminal/terminal.ts";
 
 const LATELY = { limit: 10, after: null };
 /** The argument that names a person. */
@@ -28,7 +28,7 @@ export const PERSON = {
   help: "an email address, or an id (or its ending) as relay people list shows it",
 };
 /** The most characters of a person's attributes. --json shows all of them. */
-const MAX_TOLD_CHARS = 300;
+const MAX_SHOWN_CHARS = 300;
 const STATUSES: readonly PersonStatus[] = ["invited", "active", "suspended"];
 
 export const peopleList: Command = {
@@ -50,13 +50,13 @@ export const peopleList: Command = {
     };
     const time = { of: (one: PersonItem) => one.createdAt, ordered: true };
     const people = await listItems<PersonItem>(input, io, "/persons", filter, time);
-    await sayList(input, io, people, {
+    await printList(input, io, people, {
       columns: [
         { heading: "SINCE", value: (one) => one.createdAt },
         { heading: "STATUS", value: (one) => one.status, tone: true },
         {
           heading: "HAS ACCESS",
-          value: (one) => sayAccess(one.access),
+          value: (one) => formatAccess(one.access),
           tone: (one) => (one.access.granted ? null : "quiet"),
         },
         { heading: "ACCESS TO", value: formatHoldings },
@@ -85,10 +85,10 @@ export const peopleShow: Command = {
     const shown = await withApi<Shown>("read", input, io, async (api) => {
       return await readPerson(api, input.first(), limit);
     });
-    const { goesOn, ...told } = shown;
-    if (input.on("json")) io.print(writeJson(told, 2));
-    else await saySheet(input, io, writePerson(shown));
-    if (goesOn) io.inform(`The timeline has more entries. ${sayMore(shown.story.length)}`);
+    const { goesOn, ...printed } = shown;
+    if (input.on("json")) io.print(writeJson(printed, 2));
+    else await printSheet(input, io, writePerson(shown));
+    if (goesOn) io.inform(`The timeline has more entries. ${formatMore(shown.story.length)}`);
     if (input.on("json")) return;
     for (const { email, purchase } of shown.similar)
       io.inform(
@@ -114,7 +114,7 @@ function formatHoldings({ access, holds }: PersonItem): string {
   return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-function sayAccess({ granted, until }: PersonItem["access"]): string {
+function formatAccess({ granted, until }: PersonItem["access"]): string {
   if (!granted) return "no";
   return until === null ? "never expires" : `until ${until}`;
 }
@@ -211,7 +211,9 @@ export async function findPerson(api: Api, name: string): Promise<{ id: string }
     return {
       id:
         (await findByOtherId(api, name)) ??
-        (await wholeId(name, "people", (most, cursor) => api.page<PersonView>("/persons", {}, most, cursor))),
+        (await expandId(name, "people", (most, cursor) =>
+          api.page<PersonView>("/persons", {}, most, cursor),
+        )),
     };
   const { items } = await api.list<PersonView>("/persons", { email: name }, 1);
   const [found] = items;
@@ -282,9 +284,9 @@ function labelOf(kind: TimelineItem["kind"], look: TimelineItem["look"]): string
 }
 
 function cutAttributes({ attributes }: PersonView): string {
-  const whole = plain(writeJson(attributes));
-  const told = cutToLine(whole, MAX_TOLD_CHARS);
-  return told === whole ? told : `${told}… (--json shows all of them)`;
+  const text = plain(writeJson(attributes));
+  const printed = cutToLine(text, MAX_SHOWN_CHARS);
+  return printed === text ? printed : `${printed}… (--json shows all of them)`;
 }
 
 /** Makes a line safe for a terminal, and preserves its columns. */

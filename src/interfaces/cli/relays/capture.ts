@@ -5,7 +5,7 @@ import { Refusal } from "../../../base/refusal.ts";
 import type { CaptureView } from "../../../engine/receiver/request-capture.ts";
 import type { Api } from "../api/api.ts";
 import { withApi } from "../api/connect.ts";
-import { refuseOlder } from "../api/read-answer.ts";
+import { rejectOlder } from "../api/read-answer.ts";
 import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input } from "../command.ts";
 import { JSON_OUTPUT, readRunningUrl } from "../data-directory.ts";
@@ -43,7 +43,7 @@ async function openCapture(api: Api): Promise<CaptureView> {
   try {
     return (await api.request<{ capture: CaptureView }>("POST", "/captures", {})).capture;
   } catch (error) {
-    if (error instanceof Refusal && error.code === "not_found") throw refuseOlder(api.url);
+    if (error instanceof Refusal && error.code === "not_found") throw rejectOlder(api.url);
     throw error;
   }
 }

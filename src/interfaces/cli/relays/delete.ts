@@ -44,31 +44,31 @@ export const relaysDelete: Command = {
     const { relay, warnings, isLocal, foundSoon } = done;
     if (input.on("json")) io.print(writeJson({ deleted: name, warnings }, 2));
     for (const { message } of warnings) io.inform(`Warning: ${message}`);
-    io.inform(`${name} is deleted: ${sayConsequence(relay, isLocal)}${foundSoon}`);
+    io.inform(`${name} is deleted: ${formatConsequence(relay, isLocal)}${foundSoon}`);
   },
 };
 
 async function askFirst(input: Input, io: Io, relay: RelayView, isLocal: boolean): Promise<void> {
   if (input.given("confirm")) return;
   const { name } = relay;
-  io.inform(`If you delete ${name}: ${sayConsequence(relay, isLocal)}`);
+  io.inform(`If you delete ${name}: ${formatConsequence(relay, isLocal)}`);
   const line = `relay relays delete ${name} --confirm ${name}`;
   await requireYes(io, { question: `Permanently delete ${name}?`, undone: "Nothing was deleted", line });
 }
 
-function sayConsequence({ name, trigger, origin, last24h }: RelayView, isLocal: boolean): string {
+function formatConsequence({ name, trigger, origin, last24h }: RelayView, isLocal: boolean): string {
   const stops =
     trigger === "receiver"
       ? "its receiver URL answers 404, so its requests are lost."
       : "it never runs again.";
   const { waiting } = last24h;
   const waits = `Waiting events become failed${waiting === 0 ? "" : ` (${waiting} in the last 24 hours)`}.`;
-  const again = isLocal ? ` Its file relays/${name}.json is deleted too.` : sayAgain(origin);
+  const again = isLocal ? ` Its file relays/${name}.json is deleted too.` : formatRecreation(origin);
   return `${stops} ${waits} Its secrets are permanently deleted. Its events stay for 30 days.${again}`;
 }
 
 /** Describes what would create the relay again. */
-function sayAgain({ kind, promotedFrom }: RelayView["origin"]): string {
+function formatRecreation({ kind, promotedFrom }: RelayView["origin"]): string {
   if (promotedFrom !== undefined)
     return ` It was promoted from ${promotedFrom}: the next relay promote creates it again unless you delete it there too.`;
   return kind === "file"

@@ -11,7 +11,7 @@ import { ANYWHERE } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { Io } from "../io.ts";
-import { saySheet } from "../terminal/terminal.ts";
+import { printSheet } from "../terminal/terminal.ts";
 
 const MAX_VALUE_CHARS = 60;
 
@@ -46,7 +46,7 @@ export const guess: Command = {
       guessRequest(api, { body, headers, contentType, search }, secret),
     );
     if (input.on("json")) return io.print(writeJson({ guess: guessed }, 2));
-    await saySheet(input, io, writeGuess(guessed));
+    await printSheet(input, io, writeGuess(guessed));
     io.print(`\n${writeJson(guessed.definition, 2)}`);
     io.inform(
       "\nAdd actions to the definition, then check it with relay validate or save it in the dashboard.",

@@ -5,7 +5,7 @@ import type { RejectedView } from "../../../rules/relay/rejected-request.ts";
 import { withApi } from "../api/connect.ts";
 import { type Command, CommandFailure } from "../command.ts";
 import { requireYes } from "../terminal/confirm.ts";
-import { saySheet } from "../terminal/terminal.ts";
+import { printSheet } from "../terminal/terminal.ts";
 import { NAME, OF_RELAY } from "./relays.ts";
 import { pathOf } from "./request.ts";
 
@@ -48,7 +48,7 @@ export const relaysRejected: Command = {
     });
     if (input.on("json")) io.print(writeJson(isClosing ? { closed: rejected } : { rejected }, 2));
     else if (isClosing) io.inform(`The list of rejected requests of ${name} is closed.`);
-    else await saySheet(input, io, writeRejected(rejected));
+    else await printSheet(input, io, writeRejected(rejected));
     return isClosing || rejected.requests === rejected.arrived ? 0 : 3;
   },
 };

@@ -14,7 +14,7 @@ import { JSON_OUTPUT } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { BASE_URL } from "../service-option.ts";
 import { LIMIT, readLimit } from "../terminal/listing.ts";
-import { sayList, saySheet } from "../terminal/terminal.ts";
+import { printList, printSheet } from "../terminal/terminal.ts";
 import {
   listRelays,
   readRelay,
@@ -24,7 +24,7 @@ import {
   setRelayState,
 } from "./request.ts";
 import {
-  sayCounts,
+  formatCounts,
   stateOf,
   toneOfHealth,
   toneOfState,
@@ -74,14 +74,14 @@ export const relaysList: Command = {
     const isFiltered = query.state !== null || query.search !== null;
     const { held, items, next } = await withApi("read", input, io, (api) => listRelays(api, query, limit));
     const listed = { items, of: null, isCut: next !== null, wantsCount: false };
-    await sayList(input, io, listed, {
+    await printList(input, io, listed, {
       columns: [
         { heading: "NAME", value: (one) => one.name },
         { heading: "STATE", value: (one) => stateOf(one, held), tone: toneOfState },
         { heading: "HEALTH", value: (one) => one.health.word, tone: toneOfHealth },
         { heading: "TRIGGER", value: (one) => one.triggerInWords },
         { heading: "LAST EVENT", value: (one) => one.lastEventAt ?? "never" },
-        { heading: "LAST 24 H", value: (one) => sayCounts(one.last24h) },
+        { heading: "LAST 24 H", value: (one) => formatCounts(one.last24h) },
         { heading: "NEXT TICK", value: (one) => one.nextTick?.at ?? "" },
         {
           heading: "PROBLEMS",
@@ -112,7 +112,7 @@ export const relaysShow: Command = {
       }));
     const story = await withApi("read", input, io, (api) => readRelayStory(api, name));
     if (input.on("json")) return io.print(writeJson(story, 2));
-    await saySheet(input, io, writeStory(story));
+    await printSheet(input, io, writeStory(story));
   },
 };
 
@@ -128,7 +128,7 @@ export const relaysFunnel: Command = {
     const name = input.first();
     const { funnel } = await withApi("read", input, io, (api) => readRelayFunnel(api, name));
     if (input.on("json")) return io.print(writeJson(funnel, 2));
-    await saySheet(input, io, writeFunnel(funnel));
+    await printSheet(input, io, writeFunnel(funnel));
   },
 };
 
@@ -147,7 +147,7 @@ export const relaysChecklist: Command = {
     const name = input.first();
     const { checklist } = await withApi("read", input, io, (api) => readRelayChecklist(api, name));
     if (input.on("json")) io.print(writeJson(checklist, 2));
-    else await saySheet(input, io, writeChecklist(checklist));
+    else await printSheet(input, io, writeChecklist(checklist));
     // Without the profile, a command acts on the data directory of this folder.
     if (checklist.left > 0 && input.given("profile"))
       io.inform(`Add --profile ${input.text("profile")} to each command above.`);

@@ -9,7 +9,7 @@ import type { ProblemView } from "../../../platform/audit/problem.ts";
 import { relayTarget } from "../../../rules/relay/relay.ts";
 import type { RelayView } from "../../../rules/relay/relay-view.ts";
 import type { Api } from "../api/api.ts";
-import { refuseMisread } from "../api/read-answer.ts";
+import { rejectMisread } from "../api/read-answer.ts";
 import { type ListedRelay, MAX_SHOWN_CALLS, type RelayStory } from "./text.ts";
 
 export function pathOf(name: string): string {
@@ -95,7 +95,7 @@ export async function rotateSigning(
   const path = `${pathOf(name)}/signing-secret`;
   const body = overlapSeconds === 0 ? undefined : { overlapSeconds };
   const made = await api.request<{ signingSecret: string; previousUntil?: string }>("PUT", path, body);
-  if (typeof made.signingSecret !== "string") throw refuseMisread(api.url, "has no signingSecret");
+  if (typeof made.signingSecret !== "string") throw rejectMisread(api.url, "has no signingSecret");
   return made;
 }
 
@@ -109,7 +109,7 @@ export async function changeRelaySecret(
   const path = `${pathOf(name)}/secret`;
   const made = await api.request<{ receiverSecret?: string }>("PUT", path, { value, overlapSeconds });
   if (value === null && typeof made.receiverSecret !== "string")
-    throw refuseMisread(api.url, "has no receiverSecret");
+    throw rejectMisread(api.url, "has no receiverSecret");
   return made;
 }
 

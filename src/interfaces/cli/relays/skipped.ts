@@ -6,7 +6,7 @@ import { withApi } from "../api/connect.ts";
 import type { Command, Input } from "../command.ts";
 import type { Io } from "../io.ts";
 import { requireYes } from "../terminal/confirm.ts";
-import { saySheet } from "../terminal/terminal.ts";
+import { printSheet } from "../terminal/terminal.ts";
 import { NAME, OF_RELAY } from "./relays.ts";
 import { pathOf } from "./request.ts";
 
@@ -62,7 +62,7 @@ function chooseRuns({ runs }: SkippedRunsView, asked: readonly string[]): Skippe
 
 async function showRuns(input: Input, io: Io, runs: SkippedRunsView): Promise<void> {
   if (input.on("json")) io.print(writeJson({ skipped: runs }, 2));
-  else await saySheet(input, io, writeRuns(runs));
+  else await printSheet(input, io, writeRuns(runs));
 }
 
 function writeRuns({ relay, held, runs }: SkippedRunsView): string[] {

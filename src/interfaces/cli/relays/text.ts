@@ -33,7 +33,7 @@ export const MAX_SHOWN_CALLS = 5;
 export function writeStory({ relay, health, remembered, heldAt, warnings, calls }: RelayStory): string[] {
   const { name, secret, lastEventAt, receiverUrl, handshake } = relay;
   const lines: [string, string][] = [
-    ["health", sayHealth(health)],
+    ["health", formatHealth(health)],
     ["trigger", relay.triggerInWords],
     ...entry("receiver", receiverUrl),
     ...entry("follows", relay.follows),
@@ -42,10 +42,10 @@ export function writeStory({ relay, health, remembered, heldAt, warnings, calls 
     ...entry("token", handshake?.verifyToken),
     ...entry("next tick", relay.nextTick?.message),
     ["last event", lastEventAt ?? "never"],
-    ["last 24 h", sayCounts(relay.last24h)],
-    ...(secret.kind === "none" ? [] : entry("secret", saySecret(secret))),
+    ["last 24 h", formatCounts(relay.last24h)],
+    ...(secret.kind === "none" ? [] : entry("secret", formatSecret(secret))),
     ...entry("signatures", remembered?.message),
-    ...entry("signing", relay.signingSecret && saySigning(relay.signingSecret)),
+    ...entry("signing", relay.signingSecret && formatSigning(relay.signingSecret)),
     ...(heldAt === null
       ? []
       : entry(
@@ -57,7 +57,7 @@ export function writeStory({ relay, health, remembered, heldAt, warnings, calls 
       : entry("waits", `The relay is paused: resume it with relay relays resume ${name}.`)),
     ...relay.problems.flatMap(({ code, message }) => entry("problem", `${code}: ${message}`)),
     ...warnings.flatMap(({ message }) => entry("warning", message)),
-    ...calls.flatMap((call) => entry("request", sayCall(call))),
+    ...calls.flatMap((call) => entry("request", formatCall(call))),
     ...(receiverUrl !== undefined && lastEventAt === null && calls.length === 0
       ? entry(
           "requests",
@@ -70,18 +70,18 @@ export function writeStory({ relay, health, remembered, heldAt, warnings, calls 
     ],
   ];
   return [
-    `${plain(name)}  ${stateOf(relay, heldAt !== null)}  version ${relay.version}, ${sayOrigin(relay)} ${relay.origin.at}`,
+    `${plain(name)}  ${stateOf(relay, heldAt !== null)}  version ${relay.version}, ${formatOrigin(relay)} ${relay.origin.at}`,
     ...lines.map(([what, words]) => `  ${what.padEnd(10)}  ${plain(words)}`),
   ];
 }
 
-function sayOrigin({ origin: { kind, promotedFrom } }: RelayView): string {
+function formatOrigin({ origin: { kind, promotedFrom } }: RelayView): string {
   if (promotedFrom !== undefined) return `promoted from ${promotedFrom}`;
   return kind === "file" ? "from its file" : "saved";
 }
 
 /** Formats the health word, and for a problem the change before it, the reason and the advice. */
-function sayHealth({ word, message, todo, code, change, cause }: HealthView): string {
+function formatHealth({ word, message, todo, code, change, cause }: HealthView): string {
   if (todo === null) return `${word}: ${message}`;
   if (code === null) return `${word}: ${message} ${todo}`;
   // A server of an earlier version sends no change.
@@ -101,8 +101,8 @@ export function writeFunnel({ relay, boxes, approximate, callsSince, message }: 
       // A server of an earlier version sends no cause.
       ...(waitsFor === null || waitsFor === undefined
         ? []
-        : [`          - ${sayRetries(waits, waitsFor.count)} ${sayStop(waitsFor)}`]),
-      ...stops.map((stop) => `          - ${about}${stop.count} stopped with ${sayStop(stop)}`),
+        : [`          - ${formatRetries(waits, waitsFor.count)} ${formatStop(waitsFor)}`]),
+      ...stops.map((stop) => `          - ${about}${stop.count} stopped with ${formatStop(stop)}`),
     ];
   });
   const kept =
@@ -132,7 +132,7 @@ export function writeChecklist({ relay, steps, left, eventTypes }: ChecklistView
 type Stop = FunnelView["boxes"][number]["stops"][number];
 
 /** Formats the cause of a stop, and the command that lists its events or requests. */
-function sayStop({ code, message, see }: Stop): string {
+function formatStop({ code, message, see }: Stop): string {
   if (see === null) return `${code}: ${plain(message)}`;
   const query = Object.entries(see.query).filter(([name]) => name !== "since");
   const words = query.map(([name, value]) => ` --${name} ${value}`).join("");
@@ -140,7 +140,7 @@ function sayStop({ code, message, see }: Stop): string {
 }
 
 /** Formats how many of the waiting events wait after their most frequent failure. */
-function sayRetries(waits: number, count: number): string {
+function formatRetries(waits: number, count: number): string {
   const verb = count === 1 ? "waits" : "wait";
   return waits > count ? `${count} of them ${verb} after` : `${count} ${verb} after`;
 }
@@ -172,17 +172,17 @@ export function toneOfHealth({ health }: { health: Pick<HealthView, "state"> }):
   return HEALTHY[health.state] ?? "bad";
 }
 
-export function sayCounts({ approximate, ...counts }: RelayItem["last24h"]): string {
+export function formatCounts({ approximate, ...counts }: RelayItem["last24h"]): string {
   const said = Object.entries(counts).flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`]));
   if (said.length === 0) return "no events";
   return `${approximate === true ? "about " : ""}${said.join(", ")}`;
 }
 
-function saySigning({ setAt, previousUntil }: NonNullable<RelayView["signingSecret"]>): string {
+function formatSigning({ setAt, previousUntil }: NonNullable<RelayView["signingSecret"]>): string {
   const before = previousUntil === undefined ? "" : `, the previous one also signs until ${previousUntil}`;
   return `a secret since ${setAt}${before}`;
 }
-function saySecret({ kind, fingerprint, setAt, previousUntil }: RelayView["secret"]): string | undefined {
+function formatSecret({ kind, fingerprint, setAt, previousUntil }: RelayView["secret"]): string | undefined {
   const words = [
     kind.replace("_", " "),
     setAt === null ? "no secret is stored yet" : `since ${setAt}`,
@@ -192,7 +192,7 @@ function saySecret({ kind, fingerprint, setAt, previousUntil }: RelayView["secre
   return words.filter((word) => word !== null).join(", ");
 }
 
-function sayCall({ at, outcome, code, count, cause }: RecentRequestView): string {
+function formatCall({ at, outcome, code, count, cause }: RecentRequestView): string {
   const answer =
     outcome === "refused"
       ? `${findMeaning(code, ["refusal"])?.status ?? ""} ${code}`.trim()

@@ -4,7 +4,7 @@ import { NOTICE_VERIFIERS } from "../../../rules/action/notice-verifier.ts";
 import { type Command, CommandFailure } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { programWord } from "../io.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 const LANGUAGES = NOTICE_VERIFIERS.map(({ language }) => language);
 
@@ -17,9 +17,9 @@ export const verifiers: Command = {
   options: [JSON_OUTPUT],
   examples: ["relay verifiers", "relay verifiers python"],
   async run(input, io) {
-    const sought = input.first().toLowerCase();
-    if (sought === "") {
-      await sayList(input, io, NOTICE_VERIFIERS, {
+    const wanted = input.first().toLowerCase();
+    if (wanted === "") {
+      await printList(input, io, NOTICE_VERIFIERS, {
         columns: [
           { heading: "LANGUAGE", value: ({ language }) => language },
           { heading: "FILE", value: ({ file }) => file },
@@ -29,11 +29,11 @@ export const verifiers: Command = {
       if (!input.on("json")) io.inform(`\nPrint the code: ${programWord(io)} verifiers <language>`);
       return;
     }
-    const found = NOTICE_VERIFIERS.find(({ language }) => language === sought);
+    const found = NOTICE_VERIFIERS.find(({ language }) => language === wanted);
     if (found === undefined)
       throw new CommandFailure(
         "not_found",
-        `There is no code in ${JSON.stringify(sought)}: choose one of ${LANGUAGES.join(", ")}.`,
+        `There is no code in ${JSON.stringify(wanted)}: choose one of ${LANGUAGES.join(", ")}.`,
       );
     io.print(input.on("json") ? writeJson({ ...found }, 2) : found.code.trimEnd());
   },

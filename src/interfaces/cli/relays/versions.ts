@@ -1,6 +1,6 @@
 /** Lists the versions of a relay's definition, and restores an earlier one (`relay relays history`, `restore`). */
 import { writeJson } from "../../../base/json.ts";
-import { tellWarnings } from "../../../base/refusal.ts";
+import { listMessages } from "../../../base/refusal.ts";
 import { plain } from "../../../base/text.ts";
 import type { RelayVersion } from "../../../rules/relay/relay-version.ts";
 import type { RelayView, SavedRelay } from "../../../rules/relay/relay-view.ts";
@@ -11,7 +11,7 @@ import { JSON_OUTPUT } from "../data-directory.ts";
 import { BASE_URL } from "../service-option.ts";
 import { formatCommit } from "../sync/plan-lines.ts";
 import { LIMIT, SINCE } from "../terminal/listing.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 import { NAME } from "./relays.ts";
 import { pathOf } from "./request.ts";
 
@@ -27,7 +27,7 @@ export const relaysHistory: Command = {
     const name = input.first();
     const time = { of: (one: RelayVersion) => one.at, ordered: true };
     const versions = await listItems<RelayVersion>(input, io, `${pathOf(name)}/versions`, {}, time);
-    await sayList(input, io, versions, {
+    await printList(input, io, versions, {
       columns: [
         { heading: "VERSION", value: ({ version }) => String(version), right: true },
         { heading: "AT", value: ({ at }) => at },
@@ -83,6 +83,6 @@ export const relaysRestore: Command = {
     io.inform(
       `${name} is now at version ${saved.relay.version}, with the definition of version ${restores}.`,
     );
-    for (const warning of tellWarnings(saved.warnings)) io.inform(`Warning: ${warning}`);
+    for (const warning of listMessages(saved.warnings)) io.inform(`Warning: ${warning}`);
   },
 };

@@ -31,8 +31,8 @@ import { JSON_OUTPUT, readRunningUrl, withStore } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "../service-option.ts";
 import { count } from "../sync/plan-lines.ts";
-import { sayList } from "../terminal/terminal.ts";
-import { refuseProjectFolder } from "./apps.ts";
+import { printList } from "../terminal/terminal.ts";
+import { requireServerFolder } from "./apps.ts";
 
 const OWNER_OPTIONS: readonly Option[] = [
   { name: "email", value: "<address>", env: "RELAY_ADMIN_EMAIL", help: "the owner's email address" },
@@ -59,11 +59,11 @@ interface GivenOwner {
 }
 
 /** Creates or resets an owner and audits it in one transaction. It writes what a script needs: the link, or the address that can sign in now. */
-async function settleOwner(
+async function saveOwner(
   input: Input,
   io: Io,
   action: "owner.created" | "owner.reset",
-  settle: (tx: Writer, given: GivenOwner) => Promise<Owner>,
+  save: (tx: Writer, given: GivenOwner) => Promise<Owner>,
   /** Runs in the same transaction. Its lines are printed after the link. */
   andThen: (tx: Writer, owner: Owner, nowMs: number) => Promise<AlsoSaid> = async () => NOTHING_ELSE,
 ): Promise<void> {
@@ -73,7 +73,7 @@ async function settleOwner(
   const passwordHash = password === null ? null : await hashPassword(password);
   const nowMs = io.clock.now();
   const change = async (tx: Writer) => {
-    const owner = await settle(tx, { email, passwordHash, nowMs });
+    const owner = await save(tx, { email, passwordHash, nowMs });
     await writeAudit(tx, {
       environmentId: SERVER_SCOPE,
       nowMs,
@@ -86,7 +86,7 @@ async function settleOwner(
     return { owner, link, also: await andThen(tx, owner, nowMs) };
   };
   const create = action === "owner.created";
-  if (create) refuseProjectFolder(input, io);
+  if (create) requireServerFolder(input, io);
   const { owner, link, also } = await withStore(input, io, (store) => store.write("dashboard", change), {
     create,
   });
@@ -119,7 +119,7 @@ const NOTHING_ELSE: AlsoSaid = { lines: [], data: {} };
 const MAX_NAMED = 10;
 
 /** Ends the keys and owners that the options name, and lists the others with the option that ends them. */
-async function settleOthers(tx: Writer, owner: Owner, nowMs: number, input: Input): Promise<AlsoSaid> {
+async function endOthers(tx: Writer, owner: Owner, nowMs: number, input: Input): Promise<AlsoSaid> {
   const [keys, owners] = [await listValidKeys(tx), await listOtherOwners(tx, owner.id)];
   const row = { nowMs, by: formatActor(COMMAND_LINE) };
   const endsKeys = input.on("end-keys");
@@ -151,8 +151,8 @@ async function settleOthers(tx: Writer, owner: Owner, nowMs: number, input: Inpu
   if (owners.length > 0 && !endsOwners) left.push("--end-owners");
   return {
     lines: [
-      ...sayOthers(endsKeys ? "Revoked" : "Still valid", "key", keyWords),
-      ...sayOthers(endsOwners ? "Removed" : "Still valid", "other owner", emails),
+      ...formatOthers(endsKeys ? "Revoked" : "Still valid", "key", keyWords),
+      ...formatOthers(endsOwners ? "Removed" : "Still valid", "other owner", emails),
       ...(left.length === 0
         ? []
         : [
@@ -166,7 +166,7 @@ async function settleOthers(tx: Writer, owner: Owner, nowMs: number, input: Inpu
   };
 }
 
-function sayOthers(what: string, noun: string, names: readonly string[]): string[] {
+function formatOthers(what: string, noun: string, names: readonly string[]): string[] {
   if (names.length === 0) return [];
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
   const shown = plain(names.slice(0, MAX_NAMED).join(", "));
@@ -182,7 +182,7 @@ export const adminCreate: Command = {
     "relay admin create --email you@example.com --base-url https://relay.example.com",
     "relay admin create --email you@example.com --password-stdin < password.txt",
   ],
-  run: (input, io) => settleOwner(input, io, "owner.created", createOwner),
+  run: (input, io) => saveOwner(input, io, "owner.created", createOwner),
 };
 
 export const adminReset: Command = {
@@ -196,7 +196,7 @@ export const adminReset: Command = {
     "relay admin reset --email you@example.com --end-keys --end-owners",
   ],
   run: (input, io) =>
-    settleOwner(
+    saveOwner(
       input,
       io,
       "owner.reset",
@@ -211,7 +211,7 @@ export const adminReset: Command = {
         if (passwordHash !== null) await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
         return owner;
       },
-      (tx, owner, nowMs) => settleOthers(tx, owner, nowMs, input),
+      (tx, owner, nowMs) => endOthers(tx, owner, nowMs, input),
     ),
 };
 
@@ -224,7 +224,7 @@ export const adminList: Command = {
   async run(input, io) {
     const nowMs = io.clock.now();
     const owners = await withStore(input, io, (store) => store.read((tx) => listOwnerViews(tx, nowMs)));
-    await sayList(input, io, owners, {
+    await printList(input, io, owners, {
       columns: [
         { heading: "EMAIL", value: (one) => one.email, raw: true },
         { heading: "SIGNED IN", value: (one) => String(one.sessions), right: true },

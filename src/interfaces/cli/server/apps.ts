@@ -26,7 +26,7 @@ import { JSON_OUTPUT, withStore } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { DATA, readDataDir } from "../service-option.ts";
 import { requireYes } from "../terminal/confirm.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 export const appsCreate: Command = {
   words: ["apps", "create"],
@@ -45,14 +45,14 @@ export const appsCreate: Command = {
   ],
   examples: ['relay apps create "My shop" --id shop --data-dir /var/lib/relay'],
   async run(input, io) {
-    refuseProjectFolder(input, io);
+    requireServerFolder(input, io);
     const nowMs = io.clock.now();
     const { app, environments } = await withStore(
       input,
       io,
       (store) =>
         store.write("dashboard", async (tx) => {
-          if ((await findLocalEnvironment(tx)) !== null) throw refuseLocal(readDataDir(input, io));
+          if ((await findLocalEnvironment(tx)) !== null) throw rejectLocal(readDataDir(input, io));
           const made = await createApp(tx, {
             id: input.text("id") ?? undefined,
             name: input.first(),
@@ -83,7 +83,7 @@ export const appsCreate: Command = {
   },
 };
 
-function refuseLocal(folder: string): CommandFailure {
+function rejectLocal(folder: string): CommandFailure {
   return new CommandFailure(
     "database_refused",
     `${folder} belongs to local development (relay dev), which has one app with the environment local. For another app on this machine, run relay dev in another folder. For a server, name its data directory, such as --data-dir /var/lib/relay.`,
@@ -91,10 +91,10 @@ function refuseLocal(folder: string): CommandFailure {
 }
 
 /** Refuses a project's folder. An app or an owner made there by mistake would leave a server's database for relay dev to find. */
-export function refuseProjectFolder(input: Input, io: Io): void {
+export function requireServerFolder(input: Input, io: Io): void {
   const folder = readDataDir(input, io);
   if (input.text("data-dir") !== null || existsSync(join(folder, "relay.db"))) return;
-  if (existsSync(join(io.cwd, "service", "relays"))) throw refuseLocal(folder);
+  if (existsSync(join(io.cwd, "service", "relays"))) throw rejectLocal(folder);
 }
 
 export const appsList: Command = {
@@ -114,7 +114,7 @@ export const appsList: Command = {
         }));
       }),
     );
-    await sayList(input, io, items, {
+    await printList(input, io, items, {
       columns: [
         { heading: "ID", value: (app) => app.id },
         { heading: "NAME", value: (app) => app.name, raw: true },
@@ -185,7 +185,7 @@ export const appsDelete: Command = {
     const appId = input.first();
     await withStore(input, io, async (store) => {
       const contents = await countApp(store, appId);
-      if (!input.on("json")) io.inform(tellContents(contents));
+      if (!input.on("json")) io.inform(formatContents(contents));
       const confirm = input.text("confirm") ?? (await askToDelete(contents, io));
       const by = formatActor(COMMAND_LINE);
       const nowMs = io.clock.now();
@@ -204,7 +204,7 @@ export const appsDelete: Command = {
 };
 
 /** Formats the contents of an app, with a line for each environment. */
-function tellContents({ app, environments }: AppContents): string {
+function formatContents({ app, environments }: AppContents): string {
   const lines = environments.map(({ name, words }) => `  ${name}: ${words}`);
   return [`The app ${app.id} (${app.name}) contains:`, ...lines].join("\n");
 }

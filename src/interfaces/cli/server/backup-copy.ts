@@ -1,7 +1,7 @@
 /** Lists backups and their copies, and copies a backup to the S3 endpoint of Settings › Backups (`relay backups list` and `relay backups copy`). */
 import { join } from "node:path";
 import { toIso, toIsoOrNull } from "../../../base/clock.ts";
-import { sayHowElse } from "../../../base/database-url.ts";
+import { formatBackupAdvice } from "../../../base/database-url.ts";
 import { writeJson } from "../../../base/json.ts";
 import { MINUTE_MS } from "../../../base/limit.ts";
 import { BackupRefused, backupFolder, listBackups } from "../../../operator/backup/backup.ts";
@@ -13,7 +13,7 @@ import { type Command, CommandFailure, type Input, UsageError } from "../command
 import { JSON_OUTPUT, openSealerHere, withStore } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { DATA, readDatabase, readDataDir } from "../service-option.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 import { COPY_OPTIONS, LIST_SECRETS, openCopyStore, requireCopyUrl } from "./copy-option.ts";
 
 /** The time in which the endpoint must take a part of 8 MB. */
@@ -46,7 +46,7 @@ export const backupsList: Command = {
         failure: row?.failure ?? null,
       };
     });
-    await sayList(input, io, items, {
+    await printList(input, io, items, {
       columns: [
         { heading: "BACKUP", value: ({ name }) => name },
         { heading: "SIZE", value: ({ bytes }) => formatBytes(bytes) },
@@ -75,7 +75,7 @@ async function listRemote(input: Input, io: Io): Promise<void> {
     at: toIso(atMs),
     bytes,
   }));
-  await sayList(input, io, items, {
+  await printList(input, io, items, {
     columns: [
       { heading: "COPY", value: (item) => item.url },
       { heading: "SIZE", value: ({ bytes }) => formatBytes(bytes) },
@@ -154,7 +154,7 @@ async function openTarget(input: Input, io: Io): Promise<CopyTarget> {
 /** Refuses on PostgreSQL, where the server makes no backups. */
 export function refuseShared(input: Input): void {
   const database = readDatabase(input);
-  if (database !== null) throw new CommandFailure("backup_refused", sayHowElse(database));
+  if (database !== null) throw new CommandFailure("backup_refused", formatBackupAdvice(database));
 }
 
 /** Runs `work`, and turns BackupRefused into the error of the command. */

@@ -18,7 +18,7 @@ import { type Command, type Input, type Option, UsageError } from "../command.ts
 import { JSON_OUTPUT, openSealerHere, readAllowPrivate, withStore } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { ALLOW_PRIVATE, DATA, readDataDir } from "../service-option.ts";
-import { saySheet } from "../terminal/terminal.ts";
+import { printSheet } from "../terminal/terminal.ts";
 import { explained, refuseShared } from "./backup-copy.ts";
 import {
   ENDPOINT_SECRETS,
@@ -90,7 +90,7 @@ async function show(store: Store, input: Input, io: Io): Promise<void> {
       "No S3 endpoint is set: relay backups endpoint s3://bucket/folder --endpoint <url> sets one.",
     );
   const { endpoint, region, accessKeyId, keep } = target;
-  await saySheet(input, io, [
+  await printSheet(input, io, [
     `${formatUrl(target)}  at ${endpoint}`,
     `  region ${region}, access key ID ${accessKeyId}, keeps ${keep} ${keep === 1 ? "copy" : "copies"}`,
   ]);

@@ -1,5 +1,5 @@
 /** Shows and sets the schedule of automatic backups that Settings › Backups also shows (`relay backups schedule`). */
-import { sayHowElse } from "../../../base/database-url.ts";
+import { formatBackupAdvice } from "../../../base/database-url.ts";
 import { writeJson } from "../../../base/json.ts";
 import {
   changeStoredSchedule,
@@ -33,7 +33,7 @@ export const backupsSchedule: Command = {
   examples: ["relay backups schedule", "relay backups schedule 6h --keep 28 --data-dir /var/lib/relay"],
   async run(input, io) {
     const database = readDatabase(input);
-    if (database !== null) throw new CommandFailure("backup_refused", sayHowElse(database));
+    if (database !== null) throw new CommandFailure("backup_refused", formatBackupAdvice(database));
     const [text] = input.positionals;
     const everyHours = text === undefined ? undefined : readHours(text);
     const keep = input.number("keep", { from: 1, to: MAX_BACKUPS_KEPT });

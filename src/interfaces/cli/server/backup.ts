@@ -3,7 +3,7 @@
  * database with such a file and saves the previous database.
  */
 
-import { type DatabaseUrl, sayHowBack, sayHowElse } from "../../../base/database-url.ts";
+import { type DatabaseUrl, formatBackupAdvice, formatRestoreAdvice } from "../../../base/database-url.ts";
 import { writeJson } from "../../../base/json.ts";
 import { BackupRefused, makeBackup } from "../../../operator/backup/backup.ts";
 import { type RestoreRequest, restoreBackup } from "../../../operator/backup/restore.ts";
@@ -58,7 +58,7 @@ export const backup: Command = {
     "relay backup relay.db --with-key --data-dir /var/lib/relay",
   ],
   async run(input, io) {
-    refuseShared(input, sayHowElse);
+    refuseShared(input, formatBackupAdvice);
     const made = await explained(io, (onStep) =>
       makeBackup({
         dataDir: readDataDir(input, io),
@@ -119,7 +119,7 @@ export const restore: Command = {
     "relay restore s3://my-backups/relay/<copy> --endpoint https://s3.example.com",
   ],
   async run(input, io) {
-    refuseShared(input, sayHowBack);
+    refuseShared(input, formatRestoreAdvice);
     const dataDir = readDataDir(input, io);
     const keyFile = input.text("key");
     const done = await explained(io, async (onStep) =>

@@ -19,7 +19,7 @@ import {
   SERVICE_DIR,
 } from "../service-option.ts";
 import { findPager } from "../terminal/pager.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 import { OTEL_VARIABLES } from "./otel-variable.ts";
 import { formatUnknown, listUnknownVariables } from "./unknown-variable.ts";
 
@@ -54,7 +54,7 @@ export const showConfig: Command = {
       ...readOtel(io),
       ...readUnknown(io),
     ];
-    await sayList(input, io, items, {
+    await printList(input, io, items, {
       columns: [
         { heading: "NAME", value: ({ name }) => name },
         { heading: "VALUE", value: ({ value }) => value, raw: true },

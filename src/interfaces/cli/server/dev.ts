@@ -55,7 +55,7 @@ export const dev: Command = {
         findChangedCases: (relayNames) => service.findChangedCases(environment, relayNames),
       });
       service.useFolder(sync);
-      await sayWhere(service, environment, shown, io);
+      await printAddresses(service, environment, shown, io);
       const link = await service.makeSigninLink();
       if (link !== null) {
         io.print(`Dashboard  ${link}  (works once, within 10 minutes)`);
@@ -88,7 +88,7 @@ async function readLocalEnvironment({ store }: RunningService) {
 }
 
 /** Prints the receiver URLs, and the command that sends a signed event to the first. */
-async function sayWhere(
+async function printAddresses(
   service: RunningService,
   environment: { id: number; appId: string },
   shown: string,

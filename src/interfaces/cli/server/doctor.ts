@@ -12,7 +12,7 @@ import {
   readDatabase,
   readDataDir,
 } from "../service-option.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 import { askNearServer } from "./near-server.ts";
 
 export const doctor: Command = {
@@ -42,7 +42,7 @@ export const doctor: Command = {
       readMetrics: () => readMetrics(readNearUrl(dataDir)),
       clock: io.clock,
     });
-    await sayList(input, io, items, {
+    await printList(input, io, items, {
       columns: [
         { heading: "CHECK", value: ({ check }) => check },
         { heading: "STATE", value: ({ state }) => state, tone: true },

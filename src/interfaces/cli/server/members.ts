@@ -35,7 +35,7 @@ import { type Command, CommandFailure, type Input, type Option, UsageError } fro
 import { JSON_OUTPUT, readRunningUrl, withStore } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "../service-option.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 const EMAIL = { name: "email", help: "the member's address" } as const;
 
@@ -113,7 +113,7 @@ export const membersList: Command = {
   async run(input, io) {
     const nowMs = io.clock.now();
     const members = await withStore(input, io, (store) => store.read((tx) => listOwnerViews(tx, nowMs)));
-    await sayList(input, io, members, {
+    await printList(input, io, members, {
       columns: [
         { heading: "EMAIL", value: (one) => one.email, raw: true },
         { heading: "ROLES", value: formatRoles },

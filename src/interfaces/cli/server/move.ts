@@ -19,11 +19,11 @@ import { foldMarked, NewSqliteEnd, SqliteEnd, unmarkFile } from "../../../store/
 import { TransferRefused } from "../../../store/transfer/tables.ts";
 import { type Moved, type MoveStep, moveRows } from "../../../store/transfer/transfer.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
-import { JSON_OUTPUT, openAlone } from "../data-directory.ts";
+import { JSON_OUTPUT, openExclusively } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { DATA, readDatabase, readDataDir, underCwd } from "../service-option.ts";
 import { count } from "../sync/plan-lines.ts";
-import { sayFar } from "../terminal/progress.ts";
+import { formatProgress } from "../terminal/progress.ts";
 import { explainDirectory } from "./start-refusal.ts";
 
 export const move: Command = {
@@ -53,7 +53,7 @@ export const move: Command = {
     const to = readTarget(input, io);
     const done = from === null ? await toPostgres(to, input, io) : await toFile(from, to, io);
     if (input.on("json")) io.print(writeJson(done.answer, 2));
-    else sayMoved(done, io);
+    else printMoved(done, io);
   },
 };
 
@@ -99,7 +99,7 @@ async function toPostgres(to: DatabaseUrl | string, input: Input, io: Io): Promi
       answer: { from: source.shown, to: target.shown, ...moved },
       next: [
         `Start: relay serve --data-dir ${io.system.quote(dataDir)}, with the whole URL in RELAY_DATABASE.`,
-        ...sayKey(dataDir, io),
+        ...formatKeyAdvice(dataDir, io),
         `To go back with all later events: relay move --to ${io.system.quote(dataDir)}, with RELAY_DATABASE. To go back to the rows of now: relay move --undo --data-dir ${io.system.quote(dataDir)}.`,
       ],
     };
@@ -113,7 +113,7 @@ async function toPostgres(to: DatabaseUrl | string, input: Input, io: Io): Promi
 /** Requires that the database belongs to a server that does not run, and migrates it to this version's schema. */
 async function prepare(dataDir: string, lock: DirectoryLock, io: Io): Promise<void> {
   const file = databaseFile(dataDir);
-  const store = await openAlone(dataDir, file, io, null);
+  const store = await openExclusively(dataDir, file, io, null);
   try {
     if ((await store.read(findLocalEnvironment)) !== null)
       throw new CommandFailure(
@@ -163,7 +163,7 @@ async function toFile(from: DatabaseUrl, to: DatabaseUrl | string, io: Io): Prom
       answer: { from: source.shown, to: file, ...moved },
       next: [
         `Start: ${start}.`,
-        ...sayKey(isFolder ? dataDir : null, io),
+        ...formatKeyAdvice(isFolder ? dataDir : null, io),
         "To go back with all later events: relay move --to with the URL of an empty database. To go back to the rows of now: relay move --undo, with RELAY_DATABASE.",
       ],
     };
@@ -186,7 +186,7 @@ async function watched(io: Io, work: (onStep: (step: MoveStep) => void) => Promi
   const words = { copying: "Copying", comparing: "Comparing" } as const;
   let doing: MoveStep["doing"] | null = null;
   const onStep = ({ table, done, of, ...step }: MoveStep): void => {
-    if (io.watched) io.redraw(`${words[step.doing]} ${sayFar(done, of, "rows")}, ${table}`);
+    if (io.watched) io.redraw(`${words[step.doing]} ${formatProgress(done, of, "rows")}, ${table}`);
     else if (doing !== step.doing) io.inform(`${words[step.doing]} ${count(of, "row")}.`);
     doing = step.doing;
   };
@@ -201,7 +201,7 @@ async function watched(io: Io, work: (onStep: (step: MoveStep) => void) => Promi
   }
 }
 
-function sayKey(dataDir: string | null, { env }: Io): string[] {
+function formatKeyAdvice(dataDir: string | null, { env }: Io): string[] {
   if (env.RELAY_MASTER_KEY) return ["The secrets are still sealed: the same RELAY_MASTER_KEY opens them."];
   const file =
     dataDir === null ? "the previous master.key, in the folder of the file" : masterKeyFile(dataDir);
@@ -213,7 +213,7 @@ function sayKey(dataDir: string | null, { env }: Io): string[] {
   ];
 }
 
-function sayMoved({ answer, next }: Done, io: Io): void {
+function printMoved({ answer, next }: Done, io: Io): void {
   const { from, to, rows, before, replaced } = answer;
   const total = count(
     Object.values(rows).reduce((sum, one) => sum + one, 0),

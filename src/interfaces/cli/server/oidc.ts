@@ -23,7 +23,7 @@ import {
 } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { ALLOW_PRIVATE, BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "../service-option.ts";
-import { saySheet } from "../terminal/terminal.ts";
+import { printSheet } from "../terminal/terminal.ts";
 import { formatRole, readRole } from "./members.ts";
 
 const SECRET = "RELAY_OIDC_CLIENT_SECRET";
@@ -113,7 +113,7 @@ async function show(store: Store, input: Input, io: Io): Promise<void> {
   if (provider === null)
     return io.inform("No OpenID provider is set: relay oidc provider <issuer> --client-id <id> sets one.");
   const { name, issuer, clientId, hasSecret, domains, groupsClaim, trustsEmail, passwords } = provider;
-  await saySheet(input, io, [
+  await printSheet(input, io, [
     `${name}  at ${issuer}`,
     `  client ID ${clientId}, ${hasSecret ? "with a client secret" : "without a client secret"}`,
     `  redirect address ${redirectUrl}`,

@@ -9,7 +9,7 @@ import { createLog, type Log } from "../../../base/log.ts";
 import { VERSION } from "../../../base/release/version.ts";
 import { StoreUnavailable } from "../../../store/port.ts";
 import type { Command, Input } from "../command.ts";
-import { noteRunning } from "../data-directory.ts";
+import { recordRunning } from "../data-directory.ts";
 import { type Io, programWord, type RunningService } from "../io.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../service-option.ts";
 import { paint, type Screen, toneOf } from "../terminal/screen.ts";
@@ -37,17 +37,17 @@ export const serve: Command = {
           `Dashboard  no owner can sign in, because sessions need https on ${config.host}: set --base-url to the https origin that browsers open`,
         );
       }
-      await saySetUp(service, io);
-      const beside = new AsyncDisposableStack();
-      beside.use(giveBackOnceQuiet(config.clock));
-      beside.use(collectUnderLoad(config.clock));
-      return beside;
+      await printSetup(service, io);
+      const pacing = new AsyncDisposableStack();
+      pacing.use(giveBackOnceQuiet(config.clock));
+      pacing.use(collectUnderLoad(config.clock));
+      return pacing;
     });
   },
 };
 
 /** Prints the setup link. If the database cannot be written now, only the link is missing: the server already listens and continues. */
-async function saySetUp(service: RunningService, io: Io): Promise<void> {
+async function printSetup(service: RunningService, io: Io): Promise<void> {
   try {
     const link = await service.makeSigninLink();
     if (link !== null) io.print(`Set-up     ${link}  (works once, within a day)`);
@@ -96,7 +96,7 @@ export async function runService(
     throw error;
   }
   await using _service = service;
-  const forget = noteRunning(config.dataDir, {
+  const forget = recordRunning(config.dataDir, {
     url: service.baseUrl,
     near: originOf(nearHost(config.host), service.port),
     limits: { ...config.limits },
@@ -104,7 +104,7 @@ export async function runService(
   });
   const log = logOf(config, io);
   try {
-    await using _beside = await started(service);
+    await using _pacing = await started(service);
     warnUnknownVariables(log, io);
     log?.info("service started", { url: service.url, baseUrl: service.baseUrl, version: VERSION });
     await stopped;

@@ -23,7 +23,7 @@ export function explainDirectory(error: unknown, folder: string, io: Io): Comman
     );
   if (code === "EROFS") return fails(readOnly(folder));
   if (/^SQLITE_(READONLY|CANTOPEN)|^(EACCES|EPERM|EISDIR)$/.test(code) && io.system.hasModes) {
-    const said = isThere(folder) ? explainStanding(folder, io) : explainMissing(folder, io);
+    const said = isThere(folder) ? explainExisting(folder, io) : explainMissing(folder, io);
     return said === null ? null : fails(said);
   }
   if (/^(EEXIST|ENOTDIR|ENOENT|ELOOP)$/.test(code)) {
@@ -43,7 +43,7 @@ function explainMissing(folder: string, io: Io): string {
 }
 
 /** Explains why an existing data directory, or a file in it, cannot be used. */
-function explainStanding(folder: string, io: Io): string | null {
+function explainExisting(folder: string, io: Io): string | null {
   const me = account(io);
   const stats = statSync(folder);
   if (!stats.isDirectory()) return explainNoFolder(folder);

@@ -18,7 +18,7 @@ import {
   requireProfileFile,
   saveProfile,
 } from "../api/profile.ts";
-import { refuseMisread } from "../api/read-answer.ts";
+import { rejectMisread } from "../api/read-answer.ts";
 import { askServer, readServerUrl } from "../api/remote.ts";
 import { formatRemote, remoteOfProfile, SERVER_URL } from "../api/target.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
@@ -82,7 +82,7 @@ export const login: Command = {
       url,
     );
     if (!URL.canParse(begun.verificationUri) || Number.isNaN(Date.parse(begun.expiresAt)))
-      throw refuseMisread(url, "begins no login");
+      throw rejectMisread(url, "begins no login");
     io.inform(
       [
         `Open ${plain(begun.verificationUri)} in a browser, sign in, and type this code:`,
@@ -132,7 +132,7 @@ function requireTexts<Answer extends object>(
   url: string,
 ): Answer {
   for (const name of names)
-    if (typeof answer[name] !== "string") throw refuseMisread(url, `has no text in ${name}`);
+    if (typeof answer[name] !== "string") throw rejectMisread(url, `has no text in ${name}`);
   return answer;
 }
 

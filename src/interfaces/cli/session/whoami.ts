@@ -7,7 +7,7 @@ import { ANYWHERE, formatTarget, remoteOfProfile } from "../api/target.ts";
 import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { describeError } from "../refusal-text.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 
 export const whoami: Command = {
   words: ["whoami"],
@@ -27,12 +27,12 @@ export const whoami: Command = {
         server: profile.url,
         app: profile.app,
         environment: profile.environment,
-        ...(await lookAt(profile)),
+        ...(await checkProfile(profile)),
       })),
     );
     const [url, key] = [io.env.RELAY_URL, io.env.RELAY_KEY];
-    if (named === null && url && key) items.push({ ...(await lookByVariables(url, key)) });
-    await sayList(input, io, items, {
+    if (named === null && url && key) items.push({ ...(await checkVariables(url, key)) });
+    await printList(input, io, items, {
       columns: [
         {
           heading: "PROFILE",
@@ -67,31 +67,31 @@ interface Look {
   state: string;
 }
 
-async function lookAt(profile: Profile): Promise<Look> {
+async function checkProfile(profile: Profile): Promise<Look> {
   const { key, owner, endsAt, name } = profile;
   const look = { key: hintOf(key), owner, endsAt };
   try {
     const { owner, expiresAt } = await askKey({ ...remoteOfProfile(profile), profile: null });
     return { ...look, owner, endsAt: expiresAt, works: true, state: "works" };
   } catch (error) {
-    return { ...look, works: false, state: sayStale(error, `relay login --profile ${name}`) };
+    return { ...look, works: false, state: formatStale(error, `relay login --profile ${name}`) };
   }
 }
 
-async function lookByVariables(url: string, key: string) {
+async function checkVariables(url: string, key: string) {
   const place = { profile: "RELAY_URL, RELAY_KEY", default: false, server: url, key: hintOf(key) };
   try {
     const remote = { url: readServerUrl(url, "RELAY_URL"), key, profile: null };
     const { app, environment, owner, expiresAt } = await askKey(remote);
     return { ...place, app, environment, owner, endsAt: expiresAt, works: true, state: "works" };
   } catch (error) {
-    const state = sayStale(error, "set RELAY_KEY to another key");
+    const state = formatStale(error, "set RELAY_KEY to another key");
     return { ...place, app: "", environment: "", owner: null, endsAt: null, works: false, state };
   }
 }
 
 /** Formats the server's sentence about a rejected key, and adds what to do if the sentence does not say it. */
-function sayStale(error: unknown, todo: string): string {
+function formatStale(error: unknown, todo: string): string {
   const { code, message } = describeError(error);
   if (code !== "unauthenticated") return message;
   return message.includes("relay login") ? message : `${message.replace(/\.$/, "")}: ${todo}.`;

@@ -16,7 +16,7 @@ import type { Sender } from "../../../rules/senders/sender.ts";
 import { startCatalog, startDefinition, startSteps } from "../../../rules/senders/sender-start.ts";
 import { CommandFailure, UsageError } from "../command.ts";
 import { type Io, programWord } from "../io.ts";
-import { tellUnknown } from "./presets.ts";
+import { formatUnknownSender } from "./presets.ts";
 
 export interface FromSender {
   sender: Sender;
@@ -27,7 +27,7 @@ export interface FromSender {
 /** Reads the sender and the name. Throws if there is no such sender, or the name is invalid. */
 export function readFrom(from: string, name: string | null, io: Io): FromSender {
   const sender = findSender(from.toLowerCase());
-  if (sender === null) throw new CommandFailure("not_found", tellUnknown(from, programWord(io)));
+  if (sender === null) throw new CommandFailure("not_found", formatUnknownSender(from, programWord(io)));
   if (name !== null && !RELAY_NAME.test(name))
     throw new UsageError(
       `--name is ${JSON.stringify(name)}: write 2 to 63 lowercase letters, digits and hyphens, starting with a letter.`,
@@ -85,7 +85,7 @@ export function parseCatalog(path: string, text: string): JsonObject {
 }
 
 /** Prints the remaining steps, in order. */
-export function tellFrom({ sender, name }: FromSender, io: Io): void {
+export function printSenderSteps({ sender, name }: FromSender, io: Io): void {
   const relay = programWord(io);
   const secret =
     sender.secret.from === "relay"

@@ -109,7 +109,7 @@ function mergeCatalog(path: string, written: JsonObject, catalog: JsonObject): J
 }
 
 /** Prints what to set up at the provider, in order, and what the provider cannot tell. */
-export function tellKit({ kit, sender, names }: KitFiles, io: Io): void {
+export function printKitSteps({ kit, sender, names }: KitFiles, io: Io): void {
   const relay = programWord(io);
   io.inform("");
   for (const [index, step] of kitSteps(kit, sender, names).entries()) io.inform(`${index + 1}. ${step}`);

@@ -14,8 +14,8 @@ import { SENDERS } from "../../../rules/senders/registry.ts";
 import { type Command, UsageError } from "../command.ts";
 import { type Io, programWord } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
-import { type FromSender, readFrom, tellFrom, writeFrom } from "./init-from.ts";
-import { type KitFiles, readKit, tellKit, writeKit } from "./init-kit.ts";
+import { type FromSender, printSenderSteps, readFrom, writeFrom } from "./init-from.ts";
+import { type KitFiles, printKitSteps, readKit, writeKit } from "./init-kit.ts";
 
 const SCHEMA_FILE = "relay.schema.json";
 const CATALOG_SCHEMA_FILE = "catalog.schema.json";
@@ -151,8 +151,8 @@ export const init: Command = {
     const settings = await writeEditorSettings(serviceDir, io);
     if (settings !== null) written.push(settings);
     for (const file of written) io.print(relative(io.cwd, file));
-    if (kit !== null) return tellKit(kit, io);
-    if (from !== null) return tellFrom(from, io);
+    if (kit !== null) return printKitSteps(kit, io);
+    if (from !== null) return printSenderSteps(from, io);
     io.inform("");
     const relay = programWord(io);
     io.inform(`Next: run ${relay} dev, which receives webhooks and watches these files.`);

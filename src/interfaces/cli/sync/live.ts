@@ -88,15 +88,15 @@ export async function carryLive(
     const { approval: now, done } = await waiting.wait();
     if (done === null) {
       say(now, false);
-      return stop.isStopped ? 1 : tellEnd(now, remote, io);
+      return stop.isStopped ? 1 : printEnd(now, remote, io);
     }
     await keepSecrets(done.secrets, change.serviceDir, `${remote.url}/${approval.app}/production`, io);
-    const { secrets, ...told } = done;
-    say(now, true, { ...told, secretsOf: secrets.map(({ relay }) => relay) });
+    const { secrets, ...result } = done;
+    say(now, true, { ...result, secretsOf: secrets.map(({ relay }) => relay) });
     io.inform(
       `${count(done.changes, "change")} made in ${plain(`${remote.url}/${approval.app}`)}/production.`,
     );
-    tellNotLive(done.notLive ?? [], profile, approval, remote, io);
+    printNotLive(done.notLive ?? [], profile, approval, remote, io);
     return done;
   } finally {
     if (page !== null) rmSync(page, { recursive: true, force: true });
@@ -104,7 +104,7 @@ export async function carryLive(
 }
 
 /** Names the relays that have an open step, and the commands that show their steps. A server of an earlier version names none. */
-function tellNotLive(
+function printNotLive(
   names: readonly string[],
   profile: Profile | null,
   { app }: ApprovalView,
@@ -121,7 +121,7 @@ function tellNotLive(
   for (const name of names) io.inform(`  relay relays checklist ${plain(name)} --profile ${profileName}`);
 }
 
-function tellEnd({ state, why, decidedBy }: ApprovalView, { url }: Remote, io: Io): number {
+function printEnd({ state, why, decidedBy }: ApprovalView, { url }: Remote, io: Io): number {
   const end = ENDS[state];
   if (end === undefined) return 1;
   const says = state === "expired" && decidedBy !== null ? TOO_LATE : end.says;
@@ -191,7 +191,7 @@ class Waiting {
   readonly #path: string;
   readonly #stop: Stop;
   #now: ApprovalView;
-  #toldMinutes: number;
+  #shownMinutes: number;
   #isAway = false;
 
   constructor(remote: Remote, change: LiveChange, approval: ApprovalView, io: Io, stop: Stop) {
@@ -201,7 +201,7 @@ class Waiting {
     this.#io = io;
     this.#path = `/api/approvals/${approval.id}`;
     this.#now = approval;
-    this.#toldMinutes = this.#minutesLeft;
+    this.#shownMinutes = this.#minutesLeft;
   }
 
   async wait(): Promise<Waited> {
@@ -238,9 +238,9 @@ class Waiting {
       this.#isAway = true;
       return;
     }
-    if (this.#now.state !== "pending" || this.#minutesLeft === this.#toldMinutes) return;
-    this.#toldMinutes = this.#minutesLeft;
-    this.#io.inform(`${count(this.#toldMinutes, "minute")} left.`);
+    if (this.#now.state !== "pending" || this.#minutesLeft === this.#shownMinutes) return;
+    this.#shownMinutes = this.#minutesLeft;
+    this.#io.inform(`${count(this.#shownMinutes, "minute")} left.`);
   }
 
   get #minutesLeft(): number {
@@ -260,7 +260,7 @@ class Waiting {
       );
       return { approval, done };
     } catch (error) {
-      if (error instanceof Refusal && error.code === "approval_used") throw await this.#tellLost();
+      if (error instanceof Refusal && error.code === "approval_used") throw await this.#rejectLost();
       if (error instanceof Refusal && ENDED.has(error.code)) await this.#look();
       if (ENDS[this.#now.state] !== undefined) return { approval: this.#now, done: null };
       throw error;
@@ -268,7 +268,7 @@ class Waiting {
   }
 
   /** Describes the loss of the response with the secrets, which the server no longer keeps. */
-  async #tellLost(): Promise<CommandFailure> {
+  async #rejectLost(): Promise<CommandFailure> {
     await this.#look().catch(() => undefined);
     const { secretsOf } = this.#now;
     const made =

@@ -94,7 +94,7 @@ export async function decidePlan(
   if (plan.changes + (replacesUnseen ? unseen.length : 0) > 0)
     return { plan, sent, code: null, replaceEdited: replaces || replacesUnseen, left };
   if (left.length === 0) io.inform("Nothing to do.");
-  return end(tellLeft(left, sides.pull, io), left);
+  return end(printLeft(left, sides.pull, io), left);
 }
 
 /** Requests the plan. A server of an earlier version knows no `base` and no `commit`, and compares with its own last sync. */
@@ -118,7 +118,7 @@ async function requestPlan(
 }
 
 /** Reports the items that the user did not want to replace. Returns the exit code. */
-export function tellLeft(left: readonly EntryView[], pull: string, io: Io): number {
+export function printLeft(left: readonly EntryView[], pull: string, io: Io): number {
   if (left.length === 0) return 0;
   const deleted = left.filter(isDeleted);
   const kept = left.filter((entry) => !isDeleted(entry));

@@ -18,16 +18,19 @@ const TONES = {
 export type Sign = keyof typeof TONES;
 
 /** Prints a line such as `+ relay orders  created`. */
-export function sayThing(io: Io, sign: Sign, words: string): void {
+export function printThing(io: Io, sign: Sign, words: string): void {
   io.draw(`${paint(sign, TONES[sign], io.screen)} ${words}`);
 }
 
-export function sayUnchanged(io: Io, things: number): void {
-  if (things > 0) sayThing(io, "=", `${count(things, "item")} unchanged`);
+export function printUnchanged(io: Io, things: number): void {
+  if (things > 0) printThing(io, "=", `${count(things, "item")} unchanged`);
 }
 
 /** Prints a line for each field's value before, and one for the value after. */
-export function sayDiff(io: Io, diff: readonly { field: string; before?: unknown; after?: unknown }[]): void {
+export function printDiff(
+  io: Io,
+  diff: readonly { field: string; before?: unknown; after?: unknown }[],
+): void {
   for (const { field, before, after } of diff) {
     if (before !== undefined) io.print(`    - ${plain(field)}: ${showValue(before)}`);
     if (after !== undefined) io.print(`    + ${plain(field)}: ${showValue(after)}`);

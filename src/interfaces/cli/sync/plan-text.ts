@@ -3,16 +3,16 @@ import { plain } from "../../../base/text.ts";
 import { isUnseen } from "../../../operator/sync/plan.ts";
 import type { EntryView, PlanPreview } from "../../../operator/sync/plan-view.ts";
 import type { Io } from "../io.ts";
-import { sayTimes } from "../terminal/time-text.ts";
+import { formatTimes } from "../terminal/time-text.ts";
 import {
   count,
   formatCommit,
   formatWho,
   nameThing,
+  printDiff,
+  printThing,
+  printUnchanged,
   type Sign,
-  sayDiff,
-  sayThing,
-  sayUnchanged,
 } from "./plan-lines.ts";
 
 /** Both sides of a plan, in the words of questions and refusals. */
@@ -122,7 +122,7 @@ function formatWaiting({ waitingEvents }: EntryView): string {
 /** Formats who changed an item on the server, such as `synced by key CI from commit 1a2b3c4, 2 min ago`. */
 function formatNewer({ how, at, commit, ...who }: NonNullable<EntryView["newer"]>, io: Io): string {
   const from = commit === null ? "" : ` from ${plain(formatCommit(commit))}`;
-  return `${how} by ${formatWho(who)}${from}, ${sayTimes(plain(at), io.clock.now())}`;
+  return `${how} by ${formatWho(who)}${from}, ${formatTimes(plain(at), io.clock.now())}`;
 }
 
 /** Prints each item that differs, with the fields that differ. A value from a file cannot break its line. */
@@ -135,15 +135,15 @@ export function printPlan(
   for (const entry of entries) {
     const { state, diff } = entry;
     if (state === "unchanged") continue;
-    sayThing(io, SIGNS[state], `${nameThing(entry)}  ${formatState(entry, sides, replaces, io)}`);
-    sayDiff(io, diff);
+    printThing(io, SIGNS[state], `${nameThing(entry)}  ${formatState(entry, sides, replaces, io)}`);
+    printDiff(io, diff);
     for (const line of listRenamed(entry, entries, sides)) io.print(`    ${line}`);
     for (const line of listCaseLines(entry)) io.print(`    ${line}`);
     for (const { message } of entry.warnings) io.inform(`  warning: ${nameThing(entry)}: ${plain(message)}`);
     const word = state === "not_carried" ? "not carried" : "refused";
     if (entry.refusal !== null) io.inform(`  ${word}: ${nameThing(entry)}: ${plain(entry.refusal.message)}`);
   }
-  sayUnchanged(io, entries.filter(({ state }) => state === "unchanged").length);
+  printUnchanged(io, entries.filter(({ state }) => state === "unchanged").length);
   for (const { message } of warnings) io.inform(`  warning: ${plain(message)}`);
   if (refusal !== null) io.inform(`  refused: ${plain(refusal.message)}`);
 }

@@ -10,7 +10,7 @@ import { listSender, type SenderView, viewSender } from "../../../rules/senders/
 import { type Command, CommandFailure } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { programWord } from "../io.ts";
-import { sayList, show } from "../terminal/terminal.ts";
+import { printList, show } from "../terminal/terminal.ts";
 
 export const presets: Command = {
   words: ["presets"],
@@ -43,8 +43,8 @@ export const presets: Command = {
       return;
     }
     const found = searchSenders(word);
-    if (found.length === 0) throw new CommandFailure("not_found", tellUnknown(word, relay));
-    await sayList(input, io, found.map(listSender), {
+    if (found.length === 0) throw new CommandFailure("not_found", formatUnknownSender(word, relay));
+    await printList(input, io, found.map(listSender), {
       columns: [
         { heading: "NAME", value: ({ name }) => name },
         { heading: "SENDER", value: ({ title }) => title },
@@ -60,7 +60,7 @@ export const presets: Command = {
 };
 
 /** Formats the error for an unknown sender. */
-export function tellUnknown(word: string, relay: string): string {
+export function formatUnknownSender(word: string, relay: string): string {
   const names = SENDERS.map(({ name }) => name);
   const near = findNearestName(word.toLowerCase(), names);
   const hint = near === null ? `${relay} presets lists them` : `did you mean ${near}?`;

@@ -7,7 +7,7 @@ import type { Command } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { carryLive, LIVE_EXIT_CODES, OPEN, requireSecretsFile } from "./live.ts";
-import { DRY_RUN, decidePlan, REPLACE, tellLeft } from "./plan-decision.ts";
+import { DRY_RUN, decidePlan, printLeft, REPLACE } from "./plan-decision.ts";
 
 export const promote: Command = {
   words: ["promote"],
@@ -28,6 +28,6 @@ export const promote: Command = {
     const change = { decided, serviceDir, requireSame: async () => undefined };
     const done = await carryLive(remote, change, input, io);
     if (typeof done === "number") return done;
-    return tellLeft(decided.left, sides.pull, io);
+    return printLeft(decided.left, sides.pull, io);
   },
 };

@@ -27,7 +27,15 @@ import { JSON_OUTPUT } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
 import { placeOf } from "./plan-decision.ts";
-import { count, nameThing, type Sign, sayDiff, sayThing, sayUnchanged, showValue } from "./plan-lines.ts";
+import {
+  count,
+  nameThing,
+  printDiff,
+  printThing,
+  printUnchanged,
+  type Sign,
+  showValue,
+} from "./plan-lines.ts";
 
 /** The exit code if a person must decide something. */
 const UNDECIDED = 3;
@@ -85,10 +93,10 @@ export const pull: Command = {
     const serviceDir = readServiceDir(input, io);
     const remote = await requireServer(input, io);
     const server = placeOf(remote);
-    const standing = await readStanding(remote);
+    const deployed = await readDeployed(remote);
     const folder = await readFolder(serviceDir);
-    const memory = chooseBase(await readMergeBase(serviceDir, server), folder, standing);
-    const entries = selectEntries(planPull(folder, standing, memory), input.positionals);
+    const memory = chooseBase(await readMergeBase(serviceDir, server), folder, deployed);
+    const entries = selectEntries(planPull(folder, deployed, memory), input.positionals);
     if (!input.on("json")) printPlan(entries, wish, io);
     const deeds = entries.map((entry) => pullActionOf(entry, wish));
     const left = deeds.filter((deed) => deed === "leave").length;
@@ -117,7 +125,7 @@ export const pull: Command = {
     await remember(folder, server, memory, held);
     say(true, failed);
     for (const [entry, why] of failed) io.inform(`${nameThing(entry)}: not written: ${plain(why)}`);
-    await tellServer(remote, standing, held, io);
+    await recordPulled(remote, deployed, held, io);
     if (failed.size > 0)
       throw new CommandFailure(
         "file_unusable",
@@ -144,21 +152,21 @@ function readWish(input: Input): PullOptions {
 }
 
 /** Reads everything in the environment, page by page. */
-export async function readStanding(remote: Remote): Promise<DeployedState[]> {
+export async function readDeployed(remote: Remote): Promise<DeployedState[]> {
   const { items } = await remote.list<DeployedState>("/sync/items");
-  return items.map(checkStanding);
+  return items.map(checkDeployed);
 }
 
 /** Checks an item of the server. Its name becomes a file's name here, so the name must be valid. */
-function checkStanding(one: DeployedState): DeployedState {
-  if (!isJsonObject(one as Json)) throw refuseStanding(one);
+function checkDeployed(one: DeployedState): DeployedState {
+  if (!isJsonObject(one as Json)) throw rejectStateName(one);
   const pattern = one.kind === "relay" ? RELAY_NAME : CATALOG_NAME;
   const isOurs = SYNC_ITEM_KINDS.includes(one.kind) && (one.content === null || isJsonObject(one.content));
   if (isOurs && typeof one.name === "string" && pattern.test(one.name)) return one;
-  throw refuseStanding(one);
+  throw rejectStateName(one);
 }
 
-function refuseStanding(one: Partial<DeployedState> | null): CommandFailure {
+function rejectStateName(one: Partial<DeployedState> | null): CommandFailure {
   const name = plain(writeJson(one?.name ?? null).slice(0, 80));
   return new CommandFailure(
     "invalid_input",
@@ -202,23 +210,23 @@ async function remember(
   await writeMergeBase(serviceDir, server, memory);
 }
 
-const MAX_TOLD = 100;
+const MAX_RECORDED = 100;
 
 /** Informs the server which items the files now contain, so that a sync does not ask about them as edits. */
-async function tellServer(
+async function recordPulled(
   remote: Remote,
-  standing: readonly DeployedState[],
+  deployed: readonly DeployedState[],
   held: readonly PullEntry[],
   io: Io,
 ): Promise<void> {
   if (!remote.place.endsWith("/development")) return;
-  const brought = new Map(standing.map((one) => [syncTarget(one), one.brought]));
+  const brought = new Map(deployed.map((one) => [syncTarget(one), one.brought]));
   const items = held
     .filter((entry) => writeJson(brought.get(syncTarget(entry))?.content ?? null) !== writeJson(entry.there))
     .map(({ kind, name, mark }): Pulled => ({ kind, name, mark }));
   try {
-    for (let at = 0; at < items.length; at += MAX_TOLD)
-      await remote.request("POST", "/sync/pulled", { items: items.slice(at, at + MAX_TOLD) });
+    for (let at = 0; at < items.length; at += MAX_RECORDED)
+      await remote.request("POST", "/sync/pulled", { items: items.slice(at, at + MAX_RECORDED) });
   } catch (error) {
     io.inform(
       "The files are written, but the server does not know it: the next sync may ask about the pulled edits.",
@@ -243,8 +251,8 @@ function printPlan(entries: readonly PullEntry[], wish: PullOptions, io: Io): vo
     const { state, path, diff, threeWay } = entry;
     if (state === "unchanged") continue;
     const where = plain(formatPath(io.cwd, path));
-    sayThing(io, SIGNS[state], `${nameThing(entry)}  ${tellState(entry, wish)}  ${where}`);
-    if (state === "changed") sayDiff(io, diff);
+    printThing(io, SIGNS[state], `${nameThing(entry)}  ${formatState(entry, wish)}  ${where}`);
+    if (state === "changed") printDiff(io, diff);
     for (const { field, was, here, there } of threeWay) {
       io.print(`    ${plain(field) || "all of it"}`);
       io.print(`      was     ${was === undefined ? "(absent or unknown)" : showValue(was)}`);
@@ -252,10 +260,10 @@ function printPlan(entries: readonly PullEntry[], wish: PullOptions, io: Io): vo
       io.print(`      server  ${there === undefined ? "(absent)" : showValue(there)}`);
     }
   }
-  sayUnchanged(io, entries.filter(({ state }) => state === "unchanged").length);
+  printUnchanged(io, entries.filter(({ state }) => state === "unchanged").length);
 }
 
-function tellState(entry: PullEntry, wish: PullOptions): string {
+function formatState(entry: PullEntry, wish: PullOptions): string {
   const deed = pullActionOf(entry, wish);
   if (deed === "refuse") return `not valid here, never written: ${plain(entry.problem ?? "")}`;
   switch (entry.state) {

@@ -15,10 +15,10 @@ import { type Command, CommandFailure, type Input } from "../command.ts";
 import { JSON_OUTPUT } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { readServiceDir, SERVICE_DIR } from "../service-option.ts";
-import { sayList } from "../terminal/terminal.ts";
+import { printList } from "../terminal/terminal.ts";
 import { placeOf } from "./plan-decision.ts";
 import { count, formatWho } from "./plan-lines.ts";
-import { readStanding } from "./pull.ts";
+import { readDeployed } from "./pull.ts";
 
 /** The exit code if something differs. */
 const DRIFT = 3;
@@ -50,7 +50,7 @@ export const status: Command = {
     remotes.sort((one, other) => one.environment.localeCompare(other.environment));
     const folder = existsSync(serviceDir) ? await readFolder(serviceDir) : null;
     const sides: Side[] = [];
-    for (const remote of remotes) sides.push({ remote, standing: await readStanding(remote) });
+    for (const remote of remotes) sides.push({ remote, deployed: await readDeployed(remote) });
     const lines = await compareAll(folder, sides);
     const differing = lines.filter(({ differs }) => differs.length > 0);
     const names = [...(folder === null ? [] : ["files"]), ...sides.map(({ remote }) => remote.environment)];
@@ -76,15 +76,15 @@ export const status: Command = {
           2,
         ),
       );
-    } else await sayTable(differing, lines.length, names, input, io);
-    if (second === null) tellUnseen(first, io);
+    } else await printTable(differing, lines.length, names, input, io);
+    if (second === null) printUnseen(first, io);
     return differing.length > 0 ? DRIFT : 0;
   },
 };
 
 interface Side {
   remote: Remote;
-  standing: readonly DeployedState[];
+  deployed: readonly DeployedState[];
 }
 
 /** An item with its state in each place, and the fields that differ between each two places. */
@@ -114,7 +114,7 @@ function findSecond(first: Remote, input: Input, io: Io): Remote | null {
 }
 
 /** Reports the environment that was not compared, because "all the same" does not include it. */
-function tellUnseen({ url, environment }: Remote, io: Io): void {
+function printUnseen({ url, environment }: Remote, io: Io): void {
   const other = environment === "production" ? "development" : "production";
   const dry = other === "production" ? "; relay promote --dry-run shows its differences too" : "";
   io.inform(
@@ -136,18 +136,18 @@ async function compareAll(folder: Folder | null, sides: readonly Side[]): Promis
     lines.set(target, line);
     return line;
   };
-  for (const { remote, standing } of sides)
-    for (const one of standing) {
+  for (const { remote, deployed } of sides)
+    for (const one of deployed) {
       if (one.content === null) continue;
       const line = lineOf(one);
-      line.places[remote.environment] = tellStanding(one);
+      line.places[remote.environment] = formatOrigin(one);
       if (one.changed !== null) line.changed[remote.environment] = one.changed;
     }
   const [near, far] = sides;
   if (folder !== null && near !== undefined) {
     const known = await readMergeBase(folder.serviceDir, placeOf(near.remote));
-    const memory = chooseBase(known, folder, near.standing);
-    for (const entry of planPull(folder, near.standing, memory)) {
+    const memory = chooseBase(known, folder, near.deployed);
+    for (const entry of planPull(folder, near.deployed, memory)) {
       const line = lineOf(entry);
       const isHere = entry.state !== "created" && entry.state !== "deleted_here";
       if (isHere) line.places.files = FILE_WORDS[entry.state] ?? "";
@@ -158,8 +158,8 @@ async function compareAll(folder: Folder | null, sides: readonly Side[]): Promis
     }
   }
   if (near !== undefined && far !== undefined) {
-    const there = new Map(far.standing.map((one) => [syncTarget(one), one.content]));
-    const here = new Map(near.standing.map((one) => [syncTarget(one), one.content]));
+    const there = new Map(far.deployed.map((one) => [syncTarget(one), one.content]));
+    const here = new Map(near.deployed.map((one) => [syncTarget(one), one.content]));
     for (const [target, line] of lines) {
       const [one, other] = [here.get(target) ?? null, there.get(target) ?? null];
       if (writeJson(one) === writeJson(other)) continue;
@@ -183,14 +183,14 @@ const FILE_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** Describes an item by the environment's own record: `as synced`, or edited there since. */
-function tellStanding({ content, brought }: DeployedState): string {
+function formatOrigin({ content, brought }: DeployedState): string {
   if (brought === null) return "created there";
   return writeJson(brought.content) === writeJson(content) ? "as synced" : "edited there";
 }
 
 const MAX_FIELDS = 4;
 
-async function sayTable(
+async function printTable(
   differing: readonly Line[],
   all: number,
   names: readonly string[],
@@ -201,7 +201,7 @@ async function sayTable(
     io.print(`All the same: ${count(all, "item")} in ${names.join(", ")}.`);
     return;
   }
-  await sayList(input, io, differing, {
+  await printList(input, io, differing, {
     columns: [
       { heading: "ITEM", value: ({ kind, name }) => `${kind} ${name}` },
       ...names.map((name) => ({
@@ -210,7 +210,7 @@ async function sayTable(
       })),
       {
         heading: "DIFFERS",
-        value: (line) => [...line.differs.map(tellDifference), ...tellChanged(line)].join("; "),
+        value: (line) => [...line.differs.map(formatDifference), ...formatChanges(line)].join("; "),
         wrap: true,
       },
     ],
@@ -222,13 +222,13 @@ async function sayTable(
   );
 }
 
-function tellDifference({ between: [one, other], fields }: Line["differs"][number]): string {
+function formatDifference({ between: [one, other], fields }: Line["differs"][number]): string {
   const shown = fields.slice(0, MAX_FIELDS).map(plain);
   const more = fields.length > MAX_FIELDS ? ` and ${fields.length - MAX_FIELDS} more` : "";
   return `${one}/${other}${shown.length === 0 ? "" : `: ${shown.join(", ")}${more}`}`;
 }
 
-function tellChanged({ changed, places }: Line): string[] {
+function formatChanges({ changed, places }: Line): string[] {
   return Object.entries(changed)
     .filter(([place]) => places[place] !== undefined)
     .map(

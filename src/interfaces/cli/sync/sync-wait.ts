@@ -40,7 +40,7 @@ function findWait({ code, extra }: Refusal, io: Io): number | null {
 /** Waits until no approval of production is open, because each change of production voids the others. */
 export async function waitForApprovals(remote: Remote, io: Io): Promise<void> {
   const endsAt = io.clock.now() + MAX_WAIT_MS;
-  for (let isTold = false; ; isTold = true) {
+  for (let isInformed = false; ; isInformed = true) {
     const { approvals, others } = await remote.request<{ approvals: unknown[]; others?: number }>(
       "GET",
       "/approvals",
@@ -52,7 +52,7 @@ export async function waitForApprovals(remote: Remote, io: Io): Promise<void> {
         "approval_pending",
         "Another change of production still waits for approval after 10 minutes: ask an owner to decide it, then run the command again.",
       );
-    if (!isTold)
+    if (!isInformed)
       io.inform("Another change of production waits for approval: the command waits until it ends.");
     await sleep(io.clock, LOOK_EVERY_MS);
   }

@@ -36,8 +36,8 @@ import {
   decidePlan,
   keepSecrets,
   placeOf,
+  printLeft,
   REPLACE,
-  tellLeft,
 } from "./plan-decision.ts";
 import { count } from "./plan-lines.ts";
 import { formatProblemsMarkdown } from "./plan-markdown.ts";
@@ -123,7 +123,7 @@ async function syncDevelopment(remote: Remote, serviceDir: string, input: Input,
     io.print(writeJson({ ...done, refusal: null, applied: true, secretsOf: made }, 2));
   }
   io.inform(`${count(done.changes, "change")} made in ${plain(place)}.`);
-  return tellLeft(left, sides.pull, io);
+  return printLeft(left, sides.pull, io);
 }
 
 /** The time in which the command repeats an apply after a lost response. A restart of the server takes less. */
@@ -165,7 +165,7 @@ async function syncLive(remote: Remote, serviceDir: string, input: Input, io: Io
   const done = await carryLive(remote, change, input, io);
   if (typeof done === "number") return done;
   await rememberSynced(done.entries, files, serviceDir, place, isSynced(decided.replaceEdited));
-  return tellLeft(decided.left, sides.pull, io);
+  return printLeft(decided.left, sides.pull, io);
 }
 
 interface Sent {
@@ -191,11 +191,11 @@ async function readFiles(serviceDir: string, remote: Remote, input: Input, io: I
   }
   if (problems.length > 0) {
     if (input.on("check") && !input.on("json")) {
-      const told = problems.map(({ path, place, message }) => ({
+      const listed = problems.map(({ path, place, message }) => ({
         where: `${formatPath(io.cwd, path)}${place === null ? "" : `:${place.line}`}`,
         message,
       }));
-      io.print(formatProblemsMarkdown(told));
+      io.print(formatProblemsMarkdown(listed));
     }
     throw new Refusal("invalid_definition", "The files have problems, so nothing was sent: fix them first.", {
       problems: problems.map(({ field, message }) => ({ field, message })),

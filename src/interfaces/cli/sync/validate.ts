@@ -56,7 +56,7 @@ export const validate: Command = {
           io.inform(`${file}${showPlace(one)}  warning: ${one.message}  ${one.code}`);
       }
       io.inform(
-        `${count(checked.length, "file")} checked, ${sayFound(problems, "problem")}, ${sayFound(warnings, "warning")}.`,
+        `${count(checked.length, "file")} checked, ${formatFound(problems, "problem")}, ${formatFound(warnings, "warning")}.`,
       );
     }
     return problems > 0 || (input.on("strict") && warnings > 0) ? 1 : 0;
@@ -73,7 +73,7 @@ async function listServiceFiles(serviceDir: string): Promise<string[]> {
   );
 }
 
-function sayFound(many: number, what: string): string {
+function formatFound(many: number, what: string): string {
   return many === 0 ? `no ${what}s` : count(many, what);
 }
 
@@ -82,8 +82,8 @@ function showPlace({ place }: FileProblem | FileWarning): string {
 }
 
 function view(file: string, { problems, warnings }: CheckedFile) {
-  const placed = <Told extends FileProblem>({ place, ...told }: Told) => ({
-    ...told,
+  const placed = <One extends FileProblem>({ place, ...problem }: One) => ({
+    ...problem,
     line: place?.line ?? null,
     column: place?.column ?? null,
   });

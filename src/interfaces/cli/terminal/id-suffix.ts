@@ -16,14 +16,14 @@ const MAX_LOOKED_AT = 10_000;
 const MAX_CANDIDATES = 40;
 /** The most events to search whose ids contain no number. */
 const FORMER = 1_000;
-const MAX_TOLD = 5;
+const MAX_SHOWN = 5;
 
 interface Named {
   id: string;
 }
 
 /** Returns the whole id of the listed item with this ending, or the text itself if no item has it. Fails if several items have it. */
-export async function wholeId(
+export async function expandId(
   text: string,
   what: string,
   read: ReadPage<Named>,
@@ -35,13 +35,13 @@ export async function wholeId(
   return found.length === 0 ? text : only(found, text, what);
 }
 
-/** Resolves as `wholeId` does, for events. Their ids end in a number, so it computes the candidates and needs no search. */
-export async function wholeEventId(text: string, read: ReadPage<Named>): Promise<string> {
+/** Resolves as `expandId` does, for events. Their ids end in a number, so it computes the candidates and needs no search. */
+export async function expandEventId(text: string, read: ReadPage<Named>): Promise<string> {
   const ending = ENDING.exec(text)?.[1]?.toLowerCase();
   if (ending === undefined) return text;
   const [newest] = (await read(1, null)).items;
   const last = newest === undefined ? null : readNumberedId("evt", newest.id);
-  if (last === null) return await wholeId(text, "events", read, FORMER);
+  if (last === null) return await expandId(text, "events", read, FORMER);
   const found: string[] = [];
   const apart = 16 ** ending.length;
   const first = Number.parseInt(ending, 16);
@@ -54,7 +54,7 @@ export async function wholeEventId(text: string, read: ReadPage<Named>): Promise
     const [one] = (await read(1, makeCursor(String(seq + 1)))).items;
     if (one !== undefined && readNumberedId("evt", one.id)?.seq === seq) found.push(one.id);
   }
-  return found.length === 0 ? await wholeId(text, "events", read, FORMER) : only(found, text, "events");
+  return found.length === 0 ? await expandId(text, "events", read, FORMER) : only(found, text, "events");
 }
 
 async function findEndings(ending: string, read: ReadPage<Named>, most: number): Promise<string[]> {
@@ -73,10 +73,10 @@ async function findEndings(ending: string, read: ReadPage<Named>, most: number):
 function only(found: readonly string[], text: string, what: string): string {
   const [one] = found;
   if (one !== undefined && found.length === 1) return one;
-  const told = found.slice(0, MAX_TOLD).join(", ");
-  const more = found.length > MAX_TOLD ? ` and ${found.length - MAX_TOLD} more` : "";
+  const shown = found.slice(0, MAX_SHOWN).join(", ");
+  const more = found.length > MAX_SHOWN ? ` and ${found.length - MAX_SHOWN} more` : "";
   throw new CommandFailure(
     "invalid_input",
-    `${found.length} ids of ${what} end in ${text} (${told}${more}): write more of the id.`,
+    `${found.length} ids of ${what} end in ${text} (${shown}${more}): write more of the id.`,
   );
 }

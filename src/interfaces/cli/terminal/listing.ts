@@ -64,7 +64,7 @@ export function nextLimit(shown: number, total = MAX_LISTED): number {
 }
 
 /** Formats the note that the list is cut. A pipe gets it too, because its reader could think that the list is complete. */
-export function sayMore(shown: number): string {
+export function formatMore(shown: number): string {
   const next = nextLimit(shown);
   return `There are more than ${shown === 1 ? "this one" : `these ${shown}`}${next > shown ? `: --limit ${next} shows more` : ", which is the highest --limit"}.`;
 }

@@ -34,7 +34,7 @@ export class CopyProgress implements AsyncDisposable {
 }
 
 /** Formats progress, such as `12,000 of 400,000 rows (3 %)`. */
-export function sayFar(done: number, of: number, what: string): string {
+export function formatProgress(done: number, of: number, what: string): string {
   const share = of === 0 ? 100 : Math.floor((done / of) * 100);
   return `${formatCount(done)} of ${formatCount(of)} ${what} (${share} %)`;
 }

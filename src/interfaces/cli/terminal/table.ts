@@ -5,7 +5,7 @@
 import { plain } from "../../../base/text.ts";
 import { NAMED_COMMAND } from "../named-command.ts";
 import { paint, type Screen, type Tone, toneOf } from "./screen.ts";
-import { sayClocks, sayTimes } from "./time-text.ts";
+import { formatClocks, formatTimes } from "./time-text.ts";
 
 export interface Column<Item> {
   heading: string;
@@ -83,7 +83,7 @@ export function drawTable<Item>(
   const shortensAt = width === null || whole ? null : nowMs;
   // Empty columns are left out, so the others get their width.
   const filled = columns
-    .map((column) => ({ column, cells: items.map((item) => plain(sayCell(column, item, shortensAt))) }))
+    .map((column) => ({ column, cells: items.map((item) => plain(formatCell(column, item, shortensAt))) }))
     .filter(({ cells }) => width === null || cells.some((cell) => cell !== ""));
   const sentence = width !== null && filled.at(-1)?.column.wrap === true ? filled.pop() : undefined;
   const leastCut = whole ? LEAST_CUT_WHOLE : LEAST_CUT;
@@ -112,10 +112,10 @@ function addSentences<Item>(
   width: number,
 ): string[] {
   const start = head.reduce((sum, cell) => sum + Bun.stringWidth(cell) + GAP.length, 0);
-  const isBeside = width - start >= LEAST_WRAPPED;
-  const indent = isBeside ? start : GAP.length;
+  const fits = width - start >= LEAST_WRAPPED;
+  const indent = fits ? start : GAP.length;
   const join = (line: readonly string[], part: string): string =>
-    isBeside ? [...line, part].join(GAP).trimEnd() : line.join(GAP).trimEnd();
+    fits ? [...line, part].join(GAP).trimEnd() : line.join(GAP).trimEnd();
   const lines = [join(head, paint(column.heading, "quiet", screen))];
   for (const [at, item] of items.entries()) {
     const cell = cells[at] ?? "";
@@ -123,7 +123,7 @@ function addSentences<Item>(
       .split("\n")
       .map((part) => paint(part, toneIn(column, item, cell), screen));
     lines.push(join(rows[at] ?? [], parts[0] ?? ""));
-    const below = isBeside ? parts.slice(1) : parts.filter((part) => part !== "");
+    const below = fits ? parts.slice(1) : parts.filter((part) => part !== "");
     lines.push(...below.map((part) => " ".repeat(indent) + part));
   }
   return lines;
@@ -139,7 +139,7 @@ export function drawLine<Item>(
   return columns
     .map((column) => {
       const text = plain(
-        isShort && column.raw !== true ? shortenIds(sayClocks(column.value(item))) : column.value(item),
+        isShort && column.raw !== true ? shortenIds(formatClocks(column.value(item))) : column.value(item),
       );
       return paint(text, toneIn(column, item, text), screen);
     })
@@ -149,9 +149,9 @@ export function drawLine<Item>(
 }
 
 /** Formats a cell. With `nowMs`, times and ids are shortened. With null they stay whole. */
-function sayCell<Item>({ value, raw }: Column<Item>, item: Item, nowMs: number | null): string {
+function formatCell<Item>({ value, raw }: Column<Item>, item: Item, nowMs: number | null): string {
   const text = value(item);
-  return nowMs === null || raw === true ? text : shortenIds(sayTimes(text, nowMs));
+  return nowMs === null || raw === true ? text : shortenIds(formatTimes(text, nowMs));
 }
 
 function toneIn<Item>({ tone }: Column<Item>, item: Item, text: string): Tone | null {

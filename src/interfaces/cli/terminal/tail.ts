@@ -4,7 +4,7 @@ import type { Api } from "../api/api.ts";
 import type { Input } from "../command.ts";
 import type { Io } from "../io.ts";
 import type { Column } from "./table.ts";
-import { sayLine } from "./terminal.ts";
+import { printLine } from "./terminal.ts";
 
 /** The time between reads. A command reads a data directory more often than it asks a server. */
 const LOCAL_PERIOD_MS = 500;
@@ -35,7 +35,7 @@ export async function follow<Item>(
   io.inform(`${waiting}; press Ctrl+C to stop.`);
   while (!stop.now) {
     const items = await look();
-    for (const item of items.toReversed()) if (!seen.has(keyOf(item))) sayLine(input, io, columns, item);
+    for (const item of items.toReversed()) if (!seen.has(keyOf(item))) printLine(input, io, columns, item);
     seen = new Set(items.map(keyOf));
     await Promise.race([stopped, sleep(io.clock, periodMs)]);
   }

@@ -6,8 +6,8 @@ import { writeJson } from "../../../base/json.ts";
 import { formatCount, plain } from "../../../base/text.ts";
 import type { Input } from "../command.ts";
 import type { Io } from "../io.ts";
-import { tellUnknownName } from "../line/known-name.ts";
-import { type Count, type Listing, nextLimit, sayMore } from "./listing.ts";
+import { printUnknownName } from "../line/known-name.ts";
+import { type Count, formatMore, type Listing, nextLimit } from "./listing.ts";
 import { paint, type Screen, toneOf } from "./screen.ts";
 import { type Column, drawLine, drawTable, wrapTo } from "./table.ts";
 import { addAgo } from "./time-text.ts";
@@ -19,18 +19,18 @@ interface Shown<Item> {
 }
 
 /** Writes the items in columns, or `none` on stderr. With --json it writes the items unchanged. */
-export async function sayList<Item>(
+export async function printList<Item>(
   input: Input,
   io: Io,
   listed: readonly Item[] | Listing<Item>,
   { columns, none }: Shown<Item>,
 ): Promise<void> {
   const { items, of, isCut } = "items" in listed ? listed : { items: listed, of: null, isCut: false };
-  if (isCut && of === null) io.inform(sayMore(items.length));
+  if (isCut && of === null) io.inform(formatMore(items.length));
   if (input.on("json")) return io.print(writeJson({ items }, 2));
   if (items.length === 0) {
     io.inform(none);
-    return await tellUnknownName(input, io);
+    return await printUnknownName(input, io);
   }
   const { screen } = io;
   const drawn = drawTable(columns, items, {
@@ -39,7 +39,7 @@ export async function sayList<Item>(
     whole: input.on("whole"),
   });
   const notes = [
-    ...(of === null ? [] : [sayCut(items.length, of)]),
+    ...(of === null ? [] : [formatCut(items.length, of)]),
     ...(drawn.left.length === 0
       ? []
       : [
@@ -52,7 +52,7 @@ export async function sayList<Item>(
 }
 
 /** Formats the count, such as `20 of 6,063: --limit 200 shows more.` */
-function sayCut(shown: number, { total, atLeast }: Count): string {
+function formatCut(shown: number, { total, atLeast }: Count): string {
   const next = nextLimit(shown, atLeast ? undefined : total);
   return `${formatCount(shown)} of ${atLeast ? "more than " : ""}${formatCount(total)}: --limit ${next} shows ${!atLeast && next >= total ? "all" : "more"}.`;
 }
@@ -68,7 +68,7 @@ function isPlain({ columns, colour }: Screen): boolean {
 }
 
 /** Writes one item on one line, with its values in the order of the columns. */
-export function sayLine<Item>(input: Input, io: Io, columns: readonly Column<Item>[], item: Item): void {
+export function printLine<Item>(input: Input, io: Io, columns: readonly Column<Item>[], item: Item): void {
   const { screen } = io;
   if (input.on("json")) io.print(writeJson(item));
   else if (isPlain(screen))
@@ -85,7 +85,7 @@ export function sayLine<Item>(input: Input, io: Io, columns: readonly Column<Ite
  * Shows one item: its title, then a line for each fact: a name, two spaces or more, and the words. On a terminal, names are dim, words wrap
  * within their column, and a time also shows how long ago it was. `payload` follows in full.
  */
-export async function saySheet(
+export async function printSheet(
   input: Input,
   io: Io,
   lines: readonly string[],
@@ -95,8 +95,8 @@ export async function saySheet(
   if (isPlain(screen)) return io.print(lines.join("\n"));
   const nowMs = io.clock.now();
   const drawn = lines.flatMap((line, at) => {
-    const told = input.on("whole") ? line : addAgo(line, nowMs);
-    return drawFact(told, at === 0, screen);
+    const shown = input.on("whole") ? line : addAgo(line, nowMs);
+    return drawFact(shown, at === 0, screen);
   });
   await show(input, io, [...drawn, ...(payload === null ? [] : ["", payload])].join("\n"));
 }

@@ -22,17 +22,17 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 
 /** Formats a time, such as `2 min ago`, `in 3 h` or `just now`. A time more than four weeks away becomes a date. */
-function sayAgo(iso: string, nowMs: number): string {
+function formatAgo(iso: string, nowMs: number): string {
   const ms = Date.parse(iso) - nowMs;
   const span = Math.abs(ms);
   if (Number.isNaN(ms)) return iso;
   if (span < NOW_MS) return "just now";
   if (span >= LONG_AGO_MS) return iso.slice(0, 10);
-  return ms < 0 ? `${saySpan(span)} ago` : `in ${saySpan(span)}`;
+  return ms < 0 ? `${formatSpan(span)} ago` : `in ${formatSpan(span)}`;
 }
 
 /** Formats a time span, such as `12 s`, `5 min`, `3 h` or `2 days`. */
-function saySpan(ms: number): string {
+function formatSpan(ms: number): string {
   if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
   if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
   if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h`;
@@ -41,19 +41,19 @@ function saySpan(ms: number): string {
 }
 
 /** Replaces each whole time in the text with how long ago it was. */
-export function sayTimes(text: string, nowMs: number): string {
-  return text.replace(ISO, (iso) => sayAgo(iso, nowMs));
+export function formatTimes(text: string, nowMs: number): string {
+  return text.replace(ISO, (iso) => formatAgo(iso, nowMs));
 }
 
 /** Replaces each whole time in the text with its time of day, such as `14:02:07Z`. */
-export function sayClocks(text: string): string {
+export function formatClocks(text: string): string {
   return text.replace(ISO, (iso) => `${iso.slice(11, 19)}Z`);
 }
 
 /** Adds to each whole time in the text how long ago it was. */
 export function addAgo(text: string, nowMs: number): string {
   return text.replace(ISO, (iso) => {
-    const ago = sayAgo(iso, nowMs);
+    const ago = formatAgo(iso, nowMs);
     return iso.startsWith(ago) ? iso : `${iso} (${ago})`;
   });
 }

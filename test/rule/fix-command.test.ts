@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { listMeanings } from "../../src/base/code/code.ts";
 import { pageOfCommand } from "../../web/component/command-page.ts";
 
-const MENDS: [code: string, command: string][] = [
+const COMMANDS: [code: string, command: string][] = [
   ["person_suspended", "relay people activate"],
   ["sale_suspended", "relay people activate"],
   ["person_not_found", "relay people invite"],
@@ -28,7 +28,7 @@ const MENDS: [code: string, command: string][] = [
   ["environment_held", "relay settings set held off"],
   ["relay_failed", "relay events replay"],
 ];
-test.each(MENDS)("%s names %s, and the dashboard has a page for it", (code, command) => {
+test.each(COMMANDS)("%s names %s, and the dashboard has a page for it", (code, command) => {
   expect(listMeanings(code).some(({ todo }) => todo.includes(command))).toBe(true);
   expect(pageOfCommand(command, "/apps/shop/production/home")).not.toBeNull();
 });
