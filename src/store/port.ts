@@ -127,6 +127,8 @@ export type Origin = "app" | "dashboard" | "receipt" | "relay" | "erasure" | "mo
  */
 export type WriteScope = number | typeof EVERYTHING;
 export const EVERYTHING = "everything";
+/** The scope of rows that belong to no environment and that no work of an environment reads in order to write, such as nodes and sessions. */
+export const SERVICE_ROWS = 0;
 
 export type BatchWork<Draft, Result> = (tx: Writer, drafts: readonly Draft[]) => Promise<readonly Result[]>;
 

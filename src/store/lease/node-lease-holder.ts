@@ -12,9 +12,11 @@ import {
   type Fence,
   type FencedStore,
   type Reader,
+  SERVICE_ROWS,
   type Store,
   StoreUnavailable,
   type Writer,
+  type WriteScope,
 } from "../port.ts";
 import { adviseOn } from "../postgres/connection-advice.ts";
 import {
@@ -29,10 +31,12 @@ import {
   giveBackAll,
   hasLease,
   LEASE_MS,
+  type LeaseRow,
   listNodes,
   lookAtLeases,
   RENEW_EVERY_MS,
   readDatabaseTime,
+  takeLease,
 } from "./node-lease.ts";
 
 /** The time by which this node considers its lease expired earlier than other nodes do. */
@@ -163,7 +167,9 @@ export class NodeLeaseManager implements LeaseManager {
     await this.#loop.stop();
     this.#held.clear();
     // If this fails, other nodes take the leases when they expire.
-    await this.#deps.store.write("app", (tx) => giveBackAll(tx, this.#id)).catch(() => undefined);
+    await this.#deps.store
+      .write("app", (tx) => giveBackAll(tx, this.#id), SERVICE_ROWS)
+      .catch(() => undefined);
   }
 
   async #turn(): Promise<number> {
@@ -173,17 +179,35 @@ export class NodeLeaseManager implements LeaseManager {
     const known = this.#validUntilMs > Number.NEGATIVE_INFINITY;
     const about = { id: this.#id, url: this.#url, baseUrl: baseUrl ?? "" };
     const believed = { ...about, known, held, leaving: new Map(this.#leaving) };
-    const found = await store.write("app", async (tx) =>
-      lookAtLeases(tx, { ...believed, clockAt: clock.now() }, readNow),
+    const found = await store.write(
+      "app",
+      async (tx) => lookAtLeases(tx, { ...believed, clockAt: clock.now() }, readNow, SERVICE_ROWS),
+      SERVICE_ROWS,
     );
     const seemedOver = known && clock.monotonicMs() >= this.#validUntilMs;
     // Counts from before the request, so that this end is never later than the database's.
     this.#validUntilMs = askedMs + LEASE_MS - MARGIN_MS;
+    await Promise.all(found.take.map((lease) => this.#takeFree(lease, found)));
     this.#follow(found);
     if (seemedOver && clock.monotonicMs() < this.#validUntilMs) this.#listener?.regained();
     // Counts from the begin of this turn, so that a slow turn does not delay the next.
     const nextMs = Math.max(AGAIN_MS, askedMs + RENEW_EVERY_MS - clock.monotonicMs());
     return Math.min(nextMs, (found.nextEndMs ?? RENEW_EVERY_MS) + LATE_MS);
+  }
+
+  /** Takes a free lease and adds it to `found`. A lease that cannot be taken is free at the next turn, too. */
+  async #takeFree(lease: LeaseRow, found: Found): Promise<void> {
+    const { store, log, readNow } = this.#deps;
+    const { environmentId } = lease;
+    try {
+      const work = async (tx: Writer) => takeLease(tx, this.#id, lease, (await readNow(tx)) + LEASE_MS);
+      const taken = await store.write("app", work, scopeOf(environmentId));
+      if (taken === null) return;
+      found.own.set(environmentId, taken.epoch);
+      if (taken.isTakeover) found.takeovers += 1;
+    } catch (error) {
+      log.warn("a free lease cannot be taken", { environmentId, cause: (error as Error).message });
+    }
   }
 
   #follow({ own, takeovers, giveBack, live }: Found): void {
@@ -209,8 +233,8 @@ export class NodeLeaseManager implements LeaseManager {
         "This node runs that environment no more, because another one took it over.",
       );
     };
-    const scope = environmentId === ALL_ENVIRONMENTS ? EVERYTHING : environmentId;
-    this.#held.set(environmentId, { epoch, store: this.#deps.store.withFence(fence, scope) });
+    const store = this.#deps.store.withFence(fence, scopeOf(environmentId));
+    this.#held.set(environmentId, { epoch, store });
     this.#notify(environmentId, (listener) => listener.begin(environmentId));
   }
 
@@ -241,4 +265,9 @@ export class NodeLeaseManager implements LeaseManager {
       .catch((error) => this.#deps.log.error("a lease was not followed", { environmentId, error }));
     this.#following.set(environmentId, after);
   }
+}
+
+/** The scope of the work of a lease. The lease of the work for all environments excludes all writes while it is taken. */
+function scopeOf(environmentId: number): WriteScope {
+  return environmentId === ALL_ENVIRONMENTS ? EVERYTHING : environmentId;
 }

@@ -6,13 +6,25 @@ import { hostname } from "node:os";
 import { DAY_MS } from "../../base/limit.ts";
 import { VERSION } from "../../base/release/version.ts";
 import { SCHEMA_VERSION } from "../migrate/migrations.ts";
-import { type Reader, type SqlNames, StoreUnavailable, type Writer } from "../port.ts";
+import {
+  EVERYTHING,
+  type Reader,
+  type SqlNames,
+  StoreUnavailable,
+  type Writer,
+  type WriteScope,
+} from "../port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../table.ts";
 import { ALL_ENVIRONMENTS, type NodeView } from "./lease-holder.ts";
 import { type SharedLease, shareOf } from "./lease-share.ts";
 
 export const LEASE_MS = 10_000;
 export const RENEW_EVERY_MS = 3_000;
+/**
+ * The remaining time of a lease from which its renewal is counted. A session that is idle in its transaction ends sooner, so no other node takes a
+ * lease with more time left during a renewal.
+ */
+const SURE_MS = 5_500;
 /** A node that was seen within this time gets a share. A node that missed two turns gets none. */
 const LIVE_MS = 2 * RENEW_EVERY_MS + 500;
 
@@ -49,7 +61,7 @@ const NODE_LEASE = defineTable({
   },
 });
 
-type LeaseRow = RowOf<typeof NODE_LEASE>;
+export type LeaseRow = RowOf<typeof NODE_LEASE>;
 
 /** Returns the database's time in milliseconds. */
 export async function readDatabaseTime(tx: Reader): Promise<number> {
@@ -79,6 +91,8 @@ export interface Found {
   own: Map<number, number>;
   /** The number of leases that it took before their holder gave them back. */
   takeovers: number;
+  /** Free leases that this node must take, each as the transaction read it, with `takeLease` in a transaction of its environment. */
+  take: LeaseRow[];
   /** Leases to give back after their work has stopped. */
   giveBack: number[];
   /** Milliseconds until the first lease of another node expires. Null if there is none. */
@@ -87,13 +101,14 @@ export interface Found {
 }
 
 /**
- * Runs a node's whole turn: registers the node, renews its leases, takes free ones, and gives back those that can go. A turn that only renews does
- * not wake other nodes. It reads in one round trip and awaits no write, because all nodes wait for the transaction.
+ * Runs a node's turn: registers the node, renews its leases, and gives back those that can go. With the scope of everything, it also takes free ones.
+ * A turn that only renews does not wake other nodes. It reads in one round trip and awaits no write, because all nodes wait for the transaction.
  */
 export async function lookAtLeases(
   tx: Writer,
   looking: Looking,
   readNow: (tx: Reader) => Promise<number> = readDatabaseTime,
+  scope: WriteScope = EVERYTHING,
 ): Promise<Found> {
   const { id, held, leaving } = looking;
   const [nowMs, nodes, rows, environments] = await Promise.all([
@@ -124,26 +139,61 @@ export async function lookAtLeases(
   ];
   live.sort();
   const { take, giveBack } = shareOf(shared, live, id, new Set(leaving.keys()));
-  const found: Found = { own: new Map(), takeovers: 0, giveBack, nextEndMs: null, live };
-  if (looking.known && take.length === 0 && ![...leaving.values()].includes(true)) tx.suppressWakeups();
-  const own: SqlNames[] = [];
+  const free = leases.filter(({ environmentId }) => take.includes(environmentId));
+  const takesHere = scope === EVERYTHING;
+  const found: Found = {
+    own: new Map(),
+    takeovers: 0,
+    take: takesHere ? [] : free,
+    giveBack,
+    nextEndMs: null,
+    live,
+  };
+  const changesHolder = (takesHere && free.length > 0) || [...leaving.values()].includes(true);
+  if (looking.known && !changesHolder) tx.suppressWakeups();
+  const renewals: (SqlNames & LeaseRow)[] = [];
   for (const [at, lease] of leases.entries()) {
-    const { environmentId, node } = lease;
-    const isTaken = take.includes(environmentId);
-    if (isTaken || shared[at]?.node === id) {
-      const epoch = lease.epoch + (isTaken ? 1 : 0);
-      own.push({ environmentId, node: id, epoch, until });
+    const { environmentId, node, epoch } = lease;
+    if (shared[at]?.node === id) {
+      renewals.push({ ...lease, until });
       found.own.set(environmentId, epoch);
-      if (isTaken && node !== null && node !== id) found.takeovers += 1;
     } else if (node !== null && lease.until > nowMs)
       found.nextEndMs = Math.min(found.nextEndMs ?? LEASE_MS, lease.until - nowMs);
   }
-  await tx.postEach(RENEW, own);
+  const isSure = ({ environmentId }: LeaseRow): boolean =>
+    leases.some((one) => one.environmentId === environmentId && one.until - nowMs >= SURE_MS);
+  await tx.postEach(RENEW, renewals.filter(isSure));
+  for (const late of renewals.filter((one) => !isSure(one)))
+    if ((await tx.run(RENEW, late)) === 0) found.own.delete(late.environmentId);
+  for (const lease of takesHere ? free : []) {
+    const taken = await takeLease(tx, id, lease, until);
+    if (taken === null) continue;
+    found.own.set(lease.environmentId, taken.epoch);
+    if (taken.isTakeover) found.takeovers += 1;
+  }
   return found;
 }
 
+/** Renews only what the node still holds, because another node can take an expired lease in a transaction of its environment. */
 const RENEW =
-  "UPDATE node_lease SET node = $node, epoch = $epoch, until = $until WHERE environment_id = $environmentId";
+  "UPDATE node_lease SET until = $until WHERE environment_id = $environmentId AND node = $node AND epoch = $epoch";
+
+/**
+ * Takes a free lease until the given time of the database. Returns null if it changed since it was read. The transaction holds the environment's
+ * lock, so that no write of a former holder follows it: such a write checks its lease and commits under the same lock.
+ */
+export async function takeLease(
+  tx: Writer,
+  id: string,
+  { environmentId, node, epoch, until }: LeaseRow,
+  newUntil: number,
+): Promise<{ epoch: number; isTakeover: boolean } | null> {
+  const changed = await tx.run(TAKE, { environmentId, node, epoch, until, id, newUntil });
+  return changed === 0 ? null : { epoch: epoch + 1, isTakeover: node !== null && node !== id };
+}
+
+const TAKE = `UPDATE node_lease SET node = $id, epoch = epoch + 1, until = $newUntil
+  WHERE environment_id = $environmentId AND epoch = $epoch AND until = $until AND node IS $node`;
 
 type Seen = Pick<RowOf<typeof NODE>, "id" | "seenAt">;
 
@@ -190,9 +240,11 @@ async function keepLeases(
     .sort((one, other) => one.environmentId - other.environmentId);
 }
 
-/** Frees the lease, so that other nodes take it at once. */
-async function giveBackLease(tx: Writer, { environmentId }: LeaseRow): Promise<void> {
-  await tx.post("UPDATE node_lease SET node = NULL, until = 0 WHERE environment_id = ?1", environmentId);
+/** Frees the lease, so that other nodes take it at once, unless another node has taken it. */
+async function giveBackLease(tx: Writer, { environmentId, node, epoch }: LeaseRow): Promise<void> {
+  const sql =
+    "UPDATE node_lease SET node = NULL, until = 0 WHERE environment_id = $environmentId AND node = $node AND epoch = $epoch";
+  await tx.post(sql, { environmentId, node, epoch });
   tx.notify("lease");
 }
 
