@@ -12,7 +12,7 @@ import type { Runner } from "../engine/runner/runner.ts";
 import { answerJson } from "../interfaces/http/answer.ts";
 import type { HttpDeps } from "../interfaces/http/deps.ts";
 import type { LeaseManager } from "../store/lease/lease-holder.ts";
-import type { Store } from "../store/port.ts";
+import { SERVICE_ROWS, type Store } from "../store/port.ts";
 import { adviseOn, LET_GO } from "../store/postgres/connection-advice.ts";
 import { isAway } from "../store/postgres/error.ts";
 
@@ -211,7 +211,7 @@ export function makeReadyCheck({ store, leases, runner, clock, log }: ReadyDeps)
   const look = async (): Promise<Readiness> => {
     if (leases.lostTo !== null) return { ready: false, problem: TAKEN_OVER };
     try {
-      await store.write("app", (tx) => leases.probe(tx));
+      await store.write("app", (tx) => leases.probe(tx), SERVICE_ROWS);
     } catch (error) {
       log.warn("the store cannot be written", { cause: (error as Error).message });
       return { ready: false, problem: "The store cannot be written now: the server's log says why." };

@@ -207,6 +207,12 @@ interface ArrivedRequest {
   body: Uint8Array;
 }
 
+/** `isClosed`: the capture takes no further request. */
+interface Taken {
+  isStored: boolean;
+  isClosed: boolean;
+}
+
 /** Takes the requests of captures. Its memory keeps a flood to an ended or full capture from the database. */
 export class RequestCaptures {
   readonly #deps: { store: Store; clock: Clock; sealer: Sealer };
@@ -229,7 +235,7 @@ export class RequestCaptures {
 
   /** Stores a request. Returns false where the capture was deleted or is full. */
   async take(id: string, { method, search, headers, body }: ArrivedRequest): Promise<boolean> {
-    const { store, clock, sealer } = this.#deps;
+    const { clock, sealer } = this.#deps;
     const kept = [...headers]
       .filter(([name, value]) => !OWN_HEADERS.has(name) && value.length <= MAX_HEADER_CHARS)
       .slice(0, MAX_HEADERS);
@@ -242,7 +248,7 @@ export class RequestCaptures {
       body: new TextDecoder().decode(body),
     };
     const sealed = sealer.seal(writeJson(request), sealContext(id));
-    const { isStored, isClosed } = await store.write("app", async (tx) => {
+    const { isStored, isClosed } = await this.#write(id, async (tx) => {
       const row = await REQUEST_CAPTURE.find(tx, { id });
       const nowMs = clock.now();
       const isOpen =
@@ -259,6 +265,14 @@ export class RequestCaptures {
     });
     if (isClosed) this.#close(id);
     return isStored;
+  }
+
+  /** Runs the work in a transaction of the capture's environment. A deleted capture is closed. */
+  async #write(id: string, work: (tx: Writer) => Promise<Taken>): Promise<Taken> {
+    const { store } = this.#deps;
+    const row = await store.read((tx) => REQUEST_CAPTURE.find(tx, { id }));
+    if (row === null) return { isStored: false, isClosed: true };
+    return await store.write("app", work, row.environmentId);
   }
 
   #close(id: string): void {

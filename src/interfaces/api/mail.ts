@@ -214,13 +214,17 @@ export const mailRoutes = [
     rawBytes: MAX_CLICK_BYTES,
     answer: Type.String(),
     async handle({ deps, params, nowMs }) {
-      const app = await deps.store.write("app", async (tx) => {
-        const found = await requireStop(tx, deps, params.token);
-        const { environmentId, personId } = found.stop;
-        const change = { environmentId, by: `person:${personId}`, nowMs };
-        await setMailStop(tx, change, { personId, stopped: true });
-        return found.app;
-      });
+      const { app, stop } = await deps.store.read((tx) => requireStop(tx, deps, params.token));
+      const { environmentId, personId } = stop;
+      const change = { environmentId, by: `person:${personId}`, nowMs };
+      await deps.store.write(
+        "app",
+        async (tx) => {
+          await requireStop(tx, deps, params.token);
+          await setMailStop(tx, change, { personId, stopped: true });
+        },
+        environmentId,
+      );
       return answerPage("Stopped", `<p>You will get no more mail about events from ${escapeHtml(app)}.</p>`);
     },
   }),

@@ -67,7 +67,11 @@ type CollectionCall = Pick<EnvironmentCall, "environment" | "origin"> & { deps: 
  */
 async function emptyCollection({ deps, environment, origin }: CollectionCall, name: string): Promise<number> {
   for (let deleted = 0; ; await yieldToEventLoop()) {
-    const step = await deps.store.write(origin, (tx) => deleteRecordsOf(tx, environment.id, name));
+    const step = await deps.store.write(
+      origin,
+      (tx) => deleteRecordsOf(tx, environment.id, name),
+      environment.id,
+    );
     deleted += step.deleted;
     if (step.ended) return deleted;
   }

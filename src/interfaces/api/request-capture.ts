@@ -23,7 +23,7 @@ export const requestCaptureRoutes = [
     answer,
     status: 201,
     async handle({ deps, environment, origin, change }) {
-      const row = await deps.store.write(origin, (tx) => createCapture(tx, change));
+      const row = await deps.store.write(origin, (tx) => createCapture(tx, change), environment.id);
       const url = captureUrl(deps.sealer, deps.baseUrl(), environment.appId, row.id);
       return { capture: await viewCapture(deps.sealer, row, [], url) };
     },

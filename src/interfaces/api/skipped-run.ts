@@ -18,8 +18,10 @@ export const skippedRunRoutes = [
       "Lists the runs of a schedule that a hold of the environment skipped and that have no event, of the last 100 that belong to the current trigger.",
     answer: Type.Object({ skipped: skippedRunsView }),
     async handle({ deps, environmentId, params, nowMs }) {
-      const skipped = await deps.store.write("app", (tx) =>
-        listSkippedRuns(tx, environmentId, params.name, nowMs),
+      const skipped = await deps.store.write(
+        "app",
+        (tx) => listSkippedRuns(tx, environmentId, params.name, nowMs),
+        environmentId,
       );
       return { skipped };
     },

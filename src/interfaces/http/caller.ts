@@ -24,7 +24,7 @@ import {
   type Session,
   type SessionClient,
 } from "../../platform/account/session.ts";
-import type { Reader } from "../../store/port.ts";
+import { type Reader, SERVICE_ROWS } from "../../store/port.ts";
 import { readSessionCookie, requireSameOrigin, writeSessionCookie } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
 
@@ -107,7 +107,7 @@ export async function identifyKey(
   if (isApiKeyUseDue(key, nowMs)) {
     inBackground(
       deps,
-      deps.store.write("app", (tx) => recordApiKeyUse(tx, key.id, nowMs)),
+      deps.store.write("app", (tx) => recordApiKeyUse(tx, key.id, nowMs), key.environmentId),
     );
   }
   return caller;
@@ -150,14 +150,18 @@ async function identifySession(
   }
   if (!READS.has(request.method)) requireSameOrigin(deps.config, request.headers);
   if (isSessionExtensionDue(session, nowMs)) {
-    const expiresAt = await deps.store.write("dashboard", (tx) => extendSession(tx, session, nowMs));
+    const expiresAt = await deps.store.write(
+      "dashboard",
+      (tx) => extendSession(tx, session, nowMs),
+      SERVICE_ROWS,
+    );
     headers.append("set-cookie", writeSessionCookie(deps, token, expiresAt));
   }
   if (isSessionUseDue(session, nowMs)) {
     const from = seenFrom(request, source);
     inBackground(
       deps,
-      deps.store.write("dashboard", (tx) => recordSessionUse(tx, session.id, from, nowMs)),
+      deps.store.write("dashboard", (tx) => recordSessionUse(tx, session.id, from, nowMs), SERVICE_ROWS),
     );
   }
   return { kind: "owner", session };

@@ -53,7 +53,7 @@ export function clientRoute<
       words,
       async (deps, { request }) => {
         const client = await admitClient(deps, request);
-        return () => ({ ...client, origin: "app" });
+        return () => ({ ...client, origin: "app", scope: client.environmentId });
       },
     ),
   );
@@ -73,7 +73,7 @@ export function personRoute<
       async (deps, { request }) => {
         const client = await admitClient(deps, request);
         const person = await requirePerson(deps, request, client);
-        return () => ({ ...client, ...person, origin: "app" });
+        return () => ({ ...client, ...person, origin: "app", scope: client.environmentId });
       },
     ),
   );

@@ -11,7 +11,7 @@ import { fields, pageOf, pageQuery } from "../../base/schema.ts";
 import { isSensitive, type Permission } from "../../platform/account/permission.ts";
 import { type AuditEntry, type Change, writeAudit } from "../../platform/audit/audit.ts";
 import { readPage } from "../../store/index-scan.ts";
-import type { Origin, Reader, Writer } from "../../store/port.ts";
+import { EVERYTHING, type Origin, type Reader, type Writer, type WriteScope } from "../../store/port.ts";
 import { addressOf, checkQuery } from "./address.ts";
 import { type Admitted, admit, type Owner, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
@@ -94,6 +94,8 @@ type Work<Call, Answer> =
 interface Writing {
   /** The writer, for the store. */
   origin: Origin;
+  /** The rows that a write may change, for the store. Absent means everything. */
+  scope?: WriteScope;
   /** Absent for a caller without permissions, such as a person of an app. */
   may?(permission: Permission): boolean;
 }
@@ -137,6 +139,9 @@ export interface Route {
   serve(deps: HttpDeps, received: Received): Promise<Response>;
 }
 
+/** The permissions to change data. Their writes change only rows of the environment; others also change what every node remembers. */
+const DATA_PERMISSIONS: readonly Permission[] = ["edit_records", "act_on_people", "replay", "erase"];
+
 /** Creates a route below `{E}`, whose path is relative to it. The caller is a secret key of that environment or an owner. */
 export function environmentRoute<
   const Path extends string,
@@ -163,6 +168,7 @@ export function environmentRoute<
       return {
         ...admitted,
         environmentId,
+        scope: DATA_PERMISSIONS.includes(needs) ? environmentId : EVERYTHING,
         change,
         audit: (tx, entry) => writeAudit(tx, { ...change, ...entry }),
       };
@@ -346,7 +352,7 @@ function doWork<Handed extends Writing & { deps: HttpDeps }, Answer>(
   if ("handle" in words) return words.handle(call);
   const { store } = call.deps;
   if ("read" in words) return store.read((tx) => words.read(tx, call));
-  return store.write(call.origin, (tx) => words.write(tx, call));
+  return store.write(call.origin, (tx) => words.write(tx, call), call.scope);
 }
 
 const NO_BYTES = new Uint8Array();

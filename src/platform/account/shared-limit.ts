@@ -6,7 +6,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Limiter, Nodes, PlaceAsk, Places } from "../../base/limiter.ts";
 import { readDatabaseTime } from "../../store/lease/node-lease.ts";
-import type { Reader, Store, Writer } from "../../store/port.ts";
+import { type Reader, SERVICE_ROWS, type Store, type Writer } from "../../store/port.ts";
 import { bytes, defineTable, integer } from "../../store/table.ts";
 
 const LIMIT_WINDOW = defineTable({
@@ -85,7 +85,8 @@ export class SharedPlaces implements Places {
       const waiting = this.#waiting.splice(0);
       const returned = this.#returned.splice(0);
       try {
-        const drawn = await this.#deps.store.write("app", (tx) => this.#drawIn(tx, waiting, returned));
+        const work = (tx: Writer) => this.#drawIn(tx, waiting, returned);
+        const drawn = await this.#deps.store.write("app", work, SERVICE_ROWS);
         for (const { limiter, name, ...found } of drawn)
           if (found.drawn > 0 || found.isUsedUp)
             limiter.give(name, { ...found, left: limiter.limit - found.taken });
