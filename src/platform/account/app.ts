@@ -72,6 +72,14 @@ export async function createApp(
   return { app, environments };
 }
 
+/**
+ * Makes the transactions of the app's other environments wait until this one ends, before a limit of the app is counted. A transaction takes the row
+ * after the lock of its environment (docs/adr/0063-lock-per-environment.md).
+ */
+export async function lockAppLimits(tx: Writer, appId: string): Promise<void> {
+  await tx.get("SELECT 1 AS locked FROM app WHERE id = ?1 FOR NO KEY UPDATE", appId);
+}
+
 /** Renames the app; its id stays. Returns the app before and after. Throws `not_found` and `invalid_input`. */
 export async function renameApp(tx: Writer, id: string, given: string): Promise<{ before: App; after: App }> {
   const before = await findApp(tx, id);

@@ -7,6 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { RaisableLimits } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import type { Origin, Reader, Store, Writer } from "../../store/port.ts";
+import { lockAppLimits } from "../account/app.ts";
 import { findEnvironmentById } from "../account/environment.ts";
 import { listAddresses } from "../account/membership.ts";
 import { writeAudit } from "../audit/audit.ts";
@@ -56,36 +57,40 @@ export async function sendEmailAgain(
   id: string,
   requirePerson: (tx: Reader, personId: string) => Promise<unknown>,
 ): Promise<EmailView> {
-  const mail = await store.write(origin, async (tx): Promise<OutgoingMail> => {
-    const row = await requireEmailView(tx, environmentId, id);
-    if (row.state !== "unknown" || row.person === null || row.relay === null) {
-      throw new Refusal(
-        "mail_settled",
-        "Only a relay's mail with an unknown result can be sent again by hand; to send a failed mail, replay its event.",
-      );
-    }
-    await requirePerson(tx, row.person);
-    const stop = { environmentId, personId: row.person };
-    if (row.kind === "event" && (await findMailStop(tx, stop)) !== null) {
-      throw new Refusal(
-        "mail_not_possible",
-        "The person unsubscribed from mail of kind event: allow it again with relay people allow-mail, then send the mail.",
-      );
-    }
-    const from = await requireSender(tx, environmentId, row.kind === "event" ? "event" : "account", local);
-    await reopenUnknownEmail(tx, id, from);
-    await writeAudit(tx, {
-      environmentId,
-      nowMs: clock.now(),
-      by,
-      action: "email.sent_again",
-      target: `email:${id}`,
-      after: { relay: row.relay, person: row.person },
-    });
-    const { to, subject, text } = row;
-    const plan = { environmentId, emailId: id, from, to, subject, text };
-    return row.kind === "event" ? { ...plan, stopFor: row.person } : plan;
-  });
+  const mail = await store.write(
+    origin,
+    async (tx): Promise<OutgoingMail> => {
+      const row = await requireEmailView(tx, environmentId, id);
+      if (row.state !== "unknown" || row.person === null || row.relay === null) {
+        throw new Refusal(
+          "mail_settled",
+          "Only a relay's mail with an unknown result can be sent again by hand; to send a failed mail, replay its event.",
+        );
+      }
+      await requirePerson(tx, row.person);
+      const stop = { environmentId, personId: row.person };
+      if (row.kind === "event" && (await findMailStop(tx, stop)) !== null) {
+        throw new Refusal(
+          "mail_not_possible",
+          "The person unsubscribed from mail of kind event: allow it again with relay people allow-mail, then send the mail.",
+        );
+      }
+      const from = await requireSender(tx, environmentId, row.kind === "event" ? "event" : "account", local);
+      await reopenUnknownEmail(tx, id, from);
+      await writeAudit(tx, {
+        environmentId,
+        nowMs: clock.now(),
+        by,
+        action: "email.sent_again",
+        target: `email:${id}`,
+        after: { relay: row.relay, person: row.person },
+      });
+      const { to, subject, text } = row;
+      const plan = { environmentId, emailId: id, from, to, subject, text };
+      return row.kind === "event" ? { ...plan, stopFor: row.person } : plan;
+    },
+    environmentId,
+  );
   const outcome = await mailer.send(mail, { withinMs: WITHIN_MS });
   const end = toEmailEnd(outcome);
   const stays = {
@@ -112,35 +117,44 @@ export async function sendTestMail(
   { environmentId, by, origin }: ManualActor,
   { appId, to, limits }: TestMail,
 ): Promise<EmailView> {
-  const mail = await store.write(origin, async (tx): Promise<OutgoingMail> => {
-    const nowMs = clock.now();
-    const recipient = await requireOwnerAddress(tx, environmentId, to, local);
-    const from = await requireSender(tx, environmentId, "account", local);
-    const broken = await findExceededCap(tx, { appId, personId: "", kind: "account", nowMs }, limits);
-    if (broken !== null) throw new Refusal("mail_not_possible", broken);
-    const words = { subject: TEST_SUBJECT, text: TEST_TEXT };
-    const emailId = await recordIntendedEmail(tx, {
-      environmentId,
-      personId: null,
-      recipient,
-      sender: from,
-      kind: "account",
-      ...words,
-      relayName: null,
-      eventId: null,
-      nowMs,
-    });
-    const audit = { environmentId, nowMs, by, action: "email.test" as const, target: `email:${emailId}` };
-    await writeAudit(tx, { ...audit, after: { to: recipient } });
-    return { environmentId, emailId, from, to: recipient, ...words };
-  });
+  const mail = await store.write(
+    origin,
+    async (tx): Promise<OutgoingMail> => {
+      const nowMs = clock.now();
+      const recipient = await requireOwnerAddress(tx, environmentId, to, local);
+      const from = await requireSender(tx, environmentId, "account", local);
+      await lockAppLimits(tx, appId);
+      const broken = await findExceededCap(tx, { appId, personId: "", kind: "account", nowMs }, limits);
+      if (broken !== null) throw new Refusal("mail_not_possible", broken);
+      const words = { subject: TEST_SUBJECT, text: TEST_TEXT };
+      const emailId = await recordIntendedEmail(tx, {
+        environmentId,
+        personId: null,
+        recipient,
+        sender: from,
+        kind: "account",
+        ...words,
+        relayName: null,
+        eventId: null,
+        nowMs,
+      });
+      const audit = { environmentId, nowMs, by, action: "email.test" as const, target: `email:${emailId}` };
+      await writeAudit(tx, { ...audit, after: { to: recipient } });
+      return { environmentId, emailId, from, to: recipient, ...words };
+    },
+    environmentId,
+  );
   const outcome: MailOutcome = await mailer.send(mail, { withinMs: WITHIN_MS });
   const ended = await finish(store, clock, mail, toEmailEnd(outcome));
   if (outcome.kind === "sent")
-    await store.write(origin, async (tx) => {
-      await clearUndeliveredAlerts(tx, environmentId, clock.now());
-      await clearUndeliveredCodes(tx, environmentId, clock.now());
-    });
+    await store.write(
+      origin,
+      async (tx) => {
+        await clearUndeliveredAlerts(tx, environmentId, clock.now());
+        await clearUndeliveredCodes(tx, environmentId, clock.now());
+      },
+      environmentId,
+    );
   return ended;
 }
 
@@ -152,10 +166,14 @@ function finish(
   { environmentId, emailId }: OutgoingMail,
   end: ReturnType<typeof toEmailEnd>,
 ): Promise<EmailView> {
-  return store.write("app", async (tx: Writer) => {
-    await finishEmail(tx, emailId, end, clock.now());
-    return requireEmailView(tx, environmentId, emailId);
-  });
+  return store.write(
+    "app",
+    async (tx: Writer) => {
+      await finishEmail(tx, emailId, end, clock.now());
+      return requireEmailView(tx, environmentId, emailId);
+    },
+    environmentId,
+  );
 }
 
 async function requireSender(

@@ -7,6 +7,7 @@ import { type Static, Type } from "typebox";
 import { isJsonObject, type JsonObject, scalarText } from "../../base/json.ts";
 import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../../base/limit.ts";
 import { failFinally, failForNow } from "../../base/outcome.ts";
+import { lockAppLimits } from "../../platform/account/app.ts";
 import { findEnvironmentById } from "../../platform/account/environment.ts";
 import {
   deleteUnsentEmail,
@@ -116,7 +117,11 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
       return { ...failForNow("sender_domain_required", message), continues: true };
     }
     const cap = { appId: run.appId, personId: person.id, kind, nowMs: run.nowMs };
-    const broken = await findExceededCap(tx, cap, run.limits);
+    // The count is sent without waiting for the lock, and runs after it.
+    const [, broken] = await Promise.all([
+      lockAppLimits(tx, run.appId),
+      findExceededCap(tx, cap, run.limits),
+    ]);
     if (broken !== null) return failForNow("email_capped", broken);
     const mail = {
       environmentId: run.environmentId,

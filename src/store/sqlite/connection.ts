@@ -112,11 +112,16 @@ export class SqliteConnection implements GroupConnection {
   #statement(sql: string): Statement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      statement = this.database.prepare(plannedOnce(followBlocks(sql)));
+      statement = this.database.prepare(plannedOnce(followBlocks(withoutRowLock(sql))));
       this.#statements.set(sql, statement);
     }
     return statement;
   }
+}
+
+/** Removes the lock of the selected rows, because one writer changes the whole file at a time. */
+function withoutRowLock(sql: string): string {
+  return sql.replace(/\s+FOR NO KEY UPDATE$/, "");
 }
 
 /**
