@@ -1,6 +1,7 @@
 /** Every measure of the bench, in the order in which a full run takes them. */
 import { call } from "./measure/call.ts";
 import { dashboard } from "./measure/dashboard.ts";
+import { distance } from "./measure/distance.ts";
 import { followers } from "./measure/followers.ts";
 import { growth } from "./measure/growth.ts";
 import { ingest } from "./measure/ingest.ts";
@@ -14,6 +15,7 @@ import { postgresRun } from "./measure/postgres-run.ts";
 import { refused } from "./measure/refused.ts";
 import { relays } from "./measure/relays.ts";
 import { run } from "./measure/run.ts";
+import { scale } from "./measure/scale.ts";
 import { screens } from "./measure/screens.ts";
 import { secret } from "./measure/secret.ts";
 import { start } from "./measure/start.ts";
@@ -46,4 +48,6 @@ export const MEASURES: readonly Measure[] = [
   secret,
   postgresIngest,
   postgresRun,
+  scale,
+  distance,
 ];

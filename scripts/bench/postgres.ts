@@ -34,8 +34,8 @@ const FULL_FROM_SECONDS = 10;
 const WARM_UP_SECONDS = 120;
 const NODES = 3;
 
-/** Creates a database for one round on the server that `url` names. */
-async function fresh(url: string): Promise<{ url: string } & AsyncDisposable> {
+/** Creates a database on the server that `url` names. */
+export async function fresh(url: string): Promise<{ url: string } & AsyncDisposable> {
   const name = `relay_bench_${crypto.randomUUID().slice(0, 8)}`;
   const admin = new SQL(url, { max: 1 });
   await admin.unsafe(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`);
@@ -63,16 +63,15 @@ async function bare(server: string, seconds: number): Promise<Round> {
 
 type RelayState = "paused" | "running";
 
-/** Starts nodes on one database, each with its own folder. Each serves the requests of every app. */
-async function startNodes(
+/** Starts nodes on one database, each with its own folder. Each serves the requests of every app, which has one environment. */
+export async function startNodes(
   url: string,
-  count: number,
-  kind: RelayState,
+  { nodes, apps = NODES, kind }: { nodes: number; apps?: number; kind: RelayState },
 ): Promise<{ servers: Started<ProductReady>[] } & AsyncDisposable> {
   const ended = new AsyncDisposableStack();
   const servers: Started<ProductReady>[] = [];
-  const env = { RELAY_DATABASE: url, RELAY_MASTER_KEY: "ab".repeat(32), BENCH_APPS: String(NODES) };
-  for (let at = 0; at < count; at++) {
+  const env = { RELAY_DATABASE: url, RELAY_MASTER_KEY: "ab".repeat(32), BENCH_APPS: String(apps) };
+  for (let at = 0; at < nodes; at++) {
     const folder = ended.use(scratch());
     servers.push(ended.use(await startWith<ProductReady>(env, "product.ts", folder.path, "4", SECRET, kind)));
   }
@@ -95,7 +94,7 @@ function loadAll(
  * Sends the requests before the measured ones. It turns autovacuum off, which takes a second of one processor each minute. Autovacuum would
  * affect three nodes more often than one.
  */
-async function warmUp(
+export async function warmUp(
   url: string,
   client: Client,
   servers: readonly Started<ProductReady>[],
@@ -112,7 +111,7 @@ async function warmUp(
   return warm;
 }
 
-async function cpuOf(servers: readonly Started<ProductReady>[]): Promise<number> {
+export async function cpuOf(servers: readonly Started<ProductReady>[]): Promise<number> {
   const each = await Promise.all(servers.map((server) => server.cpuMs()));
   return each.reduce((sum, ms) => sum + ms, 0);
 }
@@ -128,7 +127,7 @@ interface Load {
 export async function ingestOnPostgres(server: string, load: Load): Promise<Round> {
   const { seconds, connections, warmUpCalls: calls } = load;
   await using database = await fresh(server);
-  await using started = await startNodes(database.url, load.nodes, "paused");
+  await using started = await startNodes(database.url, { nodes: load.nodes, kind: "paused" });
   await using client = startClient(SECRET);
   await warmUp(database.url, client, started.servers, { connections, calls });
   const before = await cpuOf(started.servers);
@@ -140,7 +139,7 @@ export async function ingestOnPostgres(server: string, load: Load): Promise<Roun
 export async function drainOnPostgres(server: string, load: Load): Promise<Round> {
   const { seconds, connections, warmUpCalls: calls } = load;
   await using database = await fresh(server);
-  await using started = await startNodes(database.url, load.nodes, "running");
+  await using started = await startNodes(database.url, { nodes: load.nodes, kind: "running" });
   await using sql = new SQL(database.url, { max: 1 });
   const waits = "SELECT 1 FROM event WHERE state IN ('queued', 'running') LIMIT 1";
   const settle = async (): Promise<void> => {
@@ -190,7 +189,9 @@ export async function measureOnPostgres(
 }
 
 /** Returns the PostgreSQL server of `--database`, or starts the embedded one, which stops with the measure. */
-async function openServer({ database }: Run): Promise<{ url: string; note: string } & AsyncDisposable> {
+export async function openServer({
+  database,
+}: Run): Promise<{ url: string; note: string } & AsyncDisposable> {
   if (database !== null) return { url: database, note: "", [Symbol.asyncDispose]: async () => undefined };
   try {
     const embedded = await startPostgres({ isDurable: true });

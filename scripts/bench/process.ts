@@ -19,6 +19,7 @@ export interface ProductReady {
 
 export interface Started<Ready> extends AsyncDisposable {
   ready: Ready;
+  pid: number;
   /** Resident memory now, in MiB. */
   residentMiB(): Promise<number>;
   /** CPU time in milliseconds since its start, measured in ticks of 10 ms. */
@@ -66,6 +67,7 @@ export function launch(command: (port: number) => string[], env: Record<string, 
 function controlsOf(child: Bun.Subprocess): Omit<Started<never>, "ready"> {
   const read = (name: string): Promise<string> => Bun.file(`/proc/${child.pid}/${name}`).text();
   return {
+    pid: child.pid,
     async residentMiB() {
       return Math.round(Number(/VmRSS:\s+(\d+)/.exec(await read("status"))?.[1] ?? 0) / 1024);
     },
