@@ -201,3 +201,6 @@ export function formatCount(count: number): string {
 export function endSentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
+
+/** One email address without characters that have a meaning in a header or an SMTP line. */
+export const PLAIN_ADDRESS = /^[^\s"(),:;<>@[\]\\\p{Cc}]+@[^\s"(),:;<>@[\]\\\p{Cc}]+$/u;

@@ -9,7 +9,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
 import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, oneOf, orNull, textOrNull, timeOrNull } from "../../base/schema.ts";
-import { breaksOneLine, countChars } from "../../base/text.ts";
+import { breaksOneLine, countChars, PLAIN_ADDRESS } from "../../base/text.ts";
 import { type Environment, readSettingsSection } from "../account/environment.ts";
 import { type AllowList, evaluateAddress, parseAllowList } from "../outbound/address.ts";
 import type { Sealer } from "../secret/seal.ts";
@@ -75,8 +75,6 @@ const HOST = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$|^[0-9a-f:.]*:[0-9a
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
 const MAX_CREDENTIAL_CHARS = 1_000;
 const MAX_FROM_NAME_CHARS = 100;
-/** One address without characters that have a meaning in a header or an SMTP line. */
-export const PLAIN_ADDRESS = /^[^\s"(),:;<>@[\]\\\p{Cc}]+@[^\s"(),:;<>@[\]\\\p{Cc}]+$/u;
 const NO_PRIVATE_HOSTS = parseAllowList([]);
 
 /** Reads the environment's mail settings. Default: sending enabled, no server. */
