@@ -49,6 +49,7 @@ import { LiveChanges } from "./platform/audit/live-changes.ts";
 import { Notifier } from "./platform/audit/notifier.ts";
 import type { Mailer } from "./platform/mail/mailer.ts";
 import { resolveTxt, type TxtResolver } from "./platform/mail/sender-domain.ts";
+import { ServerMail } from "./platform/mail/server-mail.ts";
 import { createMailer } from "./platform/mail/smtp-mailer.ts";
 import { OidcClient } from "./platform/oidc/oidc-client.ts";
 import { ownHostOf } from "./platform/outbound/call-target.ts";
@@ -178,6 +179,9 @@ async function startOnce(
   const notifier = started.adopt(new Notifier({ log, clock, terminal }), stop);
   const ownMailer = createMailer({ store, sealer, clock, log, allowPrivate, baseUrl, local });
   const mailer = ports.mailer ?? ownMailer;
+  const serverMail =
+    config.mailUrl === null ? null : new ServerMail(config.mailUrl, { clock, log, allowPrivate });
+  started.defer(() => serverMail?.stop());
   const ownHosts = () => [baseUrl(), originOf(config.host, port)].map(ownHostOf);
   const caller = createCaller({ ownHosts, allowPrivate, clock, concurrency });
   started.defer(() => caller.close());
@@ -332,6 +336,7 @@ async function startOnce(
     clientWrites: new ClientWrites({ store, clock, limits, places }),
     personSignin: new PersonSignin({ store, clock, sealer, mailer, local, limits, places }),
     mailer,
+    serverMail,
     resolveTxt: ports.resolveTxt ?? resolveTxt,
     caller: calls,
     baseUrl,

@@ -1357,7 +1357,7 @@ CREATE TABLE signin_link (
   kind TEXT NOT NULL CHECK (kind IN ('setup', 'reset', 'local')),
   owner_id TEXT REFERENCES owner (id) ON DELETE CASCADE,
   expires_at INTEGER NOT NULL
-) WITHOUT ROWID;
+, mail_state TEXT CHECK (mail_state IN ('sent', 'failed', 'unknown')), mail_message TEXT) WITHOUT ROWID;
 
 CREATE INDEX signin_link_by_end ON signin_link (expires_at);
 

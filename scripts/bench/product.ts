@@ -49,6 +49,7 @@ const service = await startService(
     docsUrl: null,
     backup: null,
     secondFactor: null,
+    mailUrl: null,
     masterKey: process.env.RELAY_MASTER_KEY ?? null,
     telemetry: null,
     clock: systemClock,

@@ -2,6 +2,7 @@
 import type { Clock } from "./clock.ts";
 import type { DatabaseUrl } from "./database-url.ts";
 import type { RaisableLimits } from "./limit.ts";
+import type { MailUrl } from "./mail-url.ts";
 
 /** The export of traces and metrics by OTLP over HTTP. */
 export interface TelemetryConfig {
@@ -50,6 +51,8 @@ export interface ServiceConfig {
   backup: { everyMs: number; keep: number } | null;
   /** True if each member needs a second factor. Null: as set in Settings, or with `relay members require-factor`. */
   secondFactor: boolean | null;
+  /** The mail server of the server's own mail, such as invitations. Null: it sends none. */
+  mailUrl: MailUrl | null;
   /** 32 bytes in hex or base64. Null for `master.key` in the data directory, which is created if it is missing. */
   masterKey: string | null;
   /** Null: no telemetry is exported, and none of its code is loaded. */

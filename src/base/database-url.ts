@@ -111,7 +111,7 @@ function decode(part: string): string | null {
   }
 }
 
-const WITH_PASSWORD = /(\bpostgres(?:ql)?:\/\/[^\s:@/?#\0]*:)([^\s"'\0]*)(?=@)/gi;
+const WITH_PASSWORD = /(\b(?:postgres(?:ql)?|smtps?):\/\/[^\s:@/?#\0]*:)([^\s"'\0]*)(?=@)/gi;
 
 /** Matches the password in a web address. */
 const IN_WEB_ADDRESS = /(\bhttps?:\/\/[^\s:@/?#"'\0]*:)([^\s:@/?#"'\0]+)(?=@)/gi;
@@ -119,7 +119,7 @@ const IN_WEB_ADDRESS = /(\bhttps?:\/\/[^\s:@/?#"'\0]*:)([^\s:@/?#"'\0]+)(?=@)/gi
 const USER_ALONE = /(\bhttps?:\/\/)([^\s:@/?#"'\0]+)(?=:?@)/gi;
 
 /**
- * Masks every password in database URLs, even malformed ones, and in web addresses. There it also masks a user without a password. Use it for texts
+ * Masks every password in URLs of databases and mail servers, even malformed ones, and in web addresses. There it also masks a user without a password. Use it for texts
  * that repeat what a person wrote.
  */
 export function maskPasswords(text: string): string {
@@ -129,7 +129,7 @@ export function maskPasswords(text: string): string {
     .replaceAll(USER_ALONE, `$1${MASK}`);
 }
 
-/** Finds the positions of the passwords in database URLs. */
+/** Finds the positions of the passwords in URLs of databases and mail servers. */
 export function findPasswords(text: string): { at: number; length: number }[] {
   return [...text.matchAll(WITH_PASSWORD)].map(({ index, 1: before = "", 2: password = "" }) => ({
     at: index + before.length,

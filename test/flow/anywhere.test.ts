@@ -38,6 +38,7 @@ const HERE_ALONE: Readonly<Record<string, string>> = {
   "admin audit": "a key is of one environment, and owners are of the whole server",
   "members list": "a key is of one environment, and members are of the whole server",
   "members invite": "a key is of one environment, and members are of the whole server",
+  "members resend": "a key is of one environment, and members are of the whole server",
   "members change": "a key is of one environment, and members are of the whole server",
   "members remove": "a key is of one environment, and members are of the whole server",
   "members reset-factor": "a key is of one environment, and members are of the whole server",

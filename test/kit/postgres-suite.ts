@@ -72,6 +72,7 @@ const FLOWS: readonly string[] = [
   "permission",
   "confirm",
   "member",
+  "invitation-mail",
   "hidden-payload",
   "second-person",
   "hidden-quote",

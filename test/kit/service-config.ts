@@ -25,6 +25,7 @@ export function serviceConfig(dataDir: string, given: Partial<ServiceConfig> = {
     docsUrl: null,
     backup: null,
     secondFactor: null,
+    mailUrl: null,
     masterKey: null,
     telemetry: null,
     clock: systemClock,

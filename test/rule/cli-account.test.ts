@@ -7,8 +7,10 @@ import { systemClock } from "../../src/base/clock.ts";
 import { requireMode } from "../../src/boot/open-data.ts";
 import { createApp } from "../../src/platform/account/app.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
+import { makeAuthority } from "../kit/certificate.ts";
 import { type CommandResult, runCommand } from "../kit/cli-io.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
+import { startMailServer } from "../kit/mail-server.ts";
 import { type OidcDouble, startOidcProvider } from "../kit/oidc-provider.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
@@ -52,6 +54,30 @@ describe("members", () => {
     expect((await command("members list")).said).toContain("viewer, developer:shop");
     expect((await command("members remove kim@example.com")).told).toContain("kim@example.com is not a member any more.");
     expect(await list()).toHaveLength(1);
+  });
+
+  test("get their link by mail, which the command does not print, and a new one with resend", async () => {
+    const mails = await startMailServer({ security: "none", authority: makeAuthority("members") });
+    const mailUrl = `smtp://127.0.0.1:${mails.port}?from=relay@example.com`;
+    const mailed = (line: string, ...more: string[]) =>
+      runCommand([...line.split(" "), ...data, ...more], { cwd, clock: systemClock, env: { RELAY_MAIL_URL: mailUrl } });
+    const invite = "members invite max@example.com --role viewer";
+    const sent = await mailed(invite, "--allow-private", "127.0.0.1");
+    expect([sent.code, sent.said]).toEqual([0, ""]);
+    expect(sent.told).toContain("The link went to max@example.com by mail. It works once, until ");
+    expect(mails.taken[0]?.raw).toContain("An owner invites you");
+    const list = async () => (await mailed("members list")).said;
+    expect(await list()).toContain("invited, mail sent");
+    const failed = await mailed("members resend max@example.com");
+    expect([failed.code, failed.told.includes("its address is not public")]).toEqual([0, true]);
+    expect(failed.said).toMatch(/\/reset#/);
+    expect(await list()).toContain("invited, mail failed");
+    const printed = await mailed("members resend max@example.com", "--no-mail", "--json");
+    expect(JSON.parse(printed.said)).toMatchObject({ email: "max@example.com", link: expect.stringContaining("/reset#"), mail: null });
+    expect(mails.taken).toHaveLength(1);
+    const known = await mailed("members resend nobody@example.com");
+    expect(known.told).toContain("There is no member nobody@example.com");
+    await command("members remove max@example.com");
   });
 
   const REFUSED: readonly [line: string, told: string][] = [

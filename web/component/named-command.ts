@@ -13,7 +13,7 @@ const GROUPS = {
   files: "list|upload|download|delete",
   keys: "create|list|revoke",
   limits: "list",
-  members: "list|invite|change|remove|reset-factor|require-factor",
+  members: "list|invite|resend|change|remove|reset-factor|require-factor",
   oidc: "provider|passwords",
   people:
     "list|show|invite|grant|end|merge|change-address|credits|set|suspend|activate|add-token|remove-token|link|unlink|stop-mail|allow-mail",

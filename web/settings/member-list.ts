@@ -1,5 +1,6 @@
 /** Members of the server: a list, invitations by one-time link, roles and removal. */
 import { useState } from "preact/hooks";
+import type { InvitationMail } from "../../src/platform/account/invitation.ts";
 import type { OwnerView } from "../../src/platform/account/owner.ts";
 import { session } from "../account/session.ts";
 import { useCell } from "../base/cell.ts";
@@ -11,6 +12,7 @@ import { Notice, NotYet } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
+import { StateMark } from "../component/state-mark.ts";
 import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
@@ -24,29 +26,43 @@ interface Link {
   expiresAt: string;
 }
 
+/** The answer to an invitation. The link is null if the mail server accepted the mail with it. */
+interface Invited {
+  link: Link | null;
+  mail: InvitationMail | null;
+}
+
 export function MemberList(): View {
-  const { data, error, reload } = useLoad<{ owners: OwnerView[] }>(PATH, 60_000);
+  const { data, error, reload } = useLoad<{ owners: OwnerView[]; mailsInvitations: boolean }>(PATH, 60_000);
   const known = useCell(session);
   const [isInviting, setInviting] = useState(false);
   const [changing, setChanging] = useState<OwnerView | null>(null);
   const [removing, setRemoving] = useState<OwnerView | null>(null);
   const [resetting, setResetting] = useState<OwnerView | null>(null);
-  const [link, setLink] = useState<{ email: string; link: Link } | null>(null);
+  const [link, setLink] = useState<{ email: string; link: Link; mail: InvitationMail | null } | null>(null);
   const { send, isSending, error: refused } = useSend();
   if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
   if (known?.mode === "local")
     return html`<p class="tab-lead">Local development has one owner, <b>${known.owner?.email}</b>, and no passwords. The person with the link from <code>relay dev</code> is the owner. On a server, you can invite members here.</p>`;
   const relink = async (owner: OwnerView): Promise<void> => {
-    const sent = await send<{ link: Link }>({ method: "POST", path: `${PATH}/${owner.id}/link` });
-    if (sent !== null) setLink({ email: owner.email, link: sent.answer.link });
+    const sent = await send<Invited>({
+      method: "POST",
+      path: `${PATH}/${owner.id}/link`,
+      changes: [PATH],
+      done: sayMailed(owner.email),
+    });
+    if (sent === null) return;
+    const { link, mail } = sent.answer;
+    if (link !== null) setLink({ email: owner.email, link, mail });
   };
   const you = known?.owner?.email;
   return html`<p class="tab-lead">Members sign in to this dashboard. A role says what a member may do, in an app and an environment.</p>
     <div class="tab-actions"><button type="button" class="primary" onClick=${() => setInviting(true)}><${Icon} name="plus" size=${14} />Invite a member</button></div>
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
-    <${Table} label="Members" columns=${columnsOf({ you, isSending, onChange: setChanging, onLink: (owner) => void relink(owner), onReset: setResetting, onRemove: setRemoving })} items=${data.owners} />
-    ${isInviting && html`<${Invite} onClose=${() => setInviting(false)} />`}
-    ${link !== null && html`<${Dialog} title="A new link for ${link.email}" onClose=${() => setLink(null)} mustAnswer><${ShownLink} link=${link.link} onClose=${() => setLink(null)} /><//>`}
+    <${MailFailures} owners=${data.owners} />
+    <${Table} label="Members" columns=${columnsOf({ you, isSending, mails: data.mailsInvitations, onChange: setChanging, onLink: (owner) => void relink(owner), onReset: setResetting, onRemove: setRemoving })} items=${data.owners} />
+    ${isInviting && html`<${Invite} mails=${data.mailsInvitations} onClose=${() => setInviting(false)} />`}
+    ${link !== null && html`<${Dialog} title="A new link for ${link.email}" onClose=${() => setLink(null)} mustAnswer><${ShownLink} link=${link.link} mail=${link.mail} onClose=${() => setLink(null)} /><//>`}
     ${changing !== null && html`<${Change} owner=${changing} onClose=${() => setChanging(null)} />`}
     ${removing !== null && html`<${Remove} owner=${removing} onClose=${() => setRemoving(null)} />`}
     ${resetting !== null && html`<${ResetFactor} owner=${resetting} onClose=${() => setResetting(null)} />`}
@@ -56,13 +72,23 @@ export function MemberList(): View {
 interface Acts {
   you: string | undefined;
   isSending: boolean;
+  /** True if the server mails links. */
+  mails: boolean;
   onChange: (owner: OwnerView) => void;
   onLink: (owner: OwnerView) => void;
   onReset: (owner: OwnerView) => void;
   onRemove: (owner: OwnerView) => void;
 }
 
-function columnsOf({ you, isSending, onChange, onLink, onReset, onRemove }: Acts): Column<OwnerView>[] {
+function columnsOf({
+  you,
+  isSending,
+  mails,
+  onChange,
+  onLink,
+  onReset,
+  onRemove,
+}: Acts): Column<OwnerView>[] {
   const factor: Column<OwnerView> = {
     name: "factor",
     title: "Second factor",
@@ -75,6 +101,7 @@ function columnsOf({ you, isSending, onChange, onLink, onReset, onRemove }: Acts
       name: "owner",
       title: "Member",
       priority: 1,
+      size: "address",
       cell: ({ email }) =>
         html`<span class="clip"><b><${SafeText} text=${email} limit=${80} /></b>${email === you && html` <span class="chip">you</span>`}</span>`,
     },
@@ -91,11 +118,11 @@ function columnsOf({ you, isSending, onChange, onLink, onReset, onRemove }: Acts
       name: "seen",
       title: "Last seen",
       priority: 2,
-      size: "short",
-      cell: ({ seenAt, hasPassword }) =>
-        hasPassword || seenAt !== null
-          ? html`<${Ago} at=${seenAt} />`
-          : html`<span class="quiet">invited</span>`,
+      size: "name",
+      cell: (owner) =>
+        owner.hasPassword || owner.seenAt !== null
+          ? html`<${Ago} at=${owner.seenAt} />`
+          : html`<${InvitationState} owner=${owner} />`,
     },
     {
       name: "sessions",
@@ -108,9 +135,9 @@ function columnsOf({ you, isSending, onChange, onLink, onReset, onRemove }: Acts
     {
       name: "acts",
       title: "",
-      priority: 1,
+      priority: 2,
       cell: (owner) => html`<span class="row-acts">
-        ${!owner.hasPassword && owner.email !== you && html`<button type="button" disabled=${isSending} aria-label="New link for ${owner.email}" onClick=${() => onLink(owner)}>New link</button>`}
+        ${!owner.hasPassword && owner.email !== you && html`<button type="button" disabled=${isSending} aria-label="${mails ? "Send again to" : "New link for"} ${owner.email}" onClick=${() => onLink(owner)}>${mails ? "Send again" : "New link"}</button>`}
         ${owner.hasFactor && owner.email !== you && html`<button type="button" aria-label="Reset the second factor of ${owner.email}" onClick=${() => onReset(owner)}>Reset factor…</button>`}
         <button type="button" aria-label="Change roles of ${owner.email}" onClick=${() => onChange(owner)}>Roles…</button>
         ${owner.email !== you && html`<button type="button" class="quiet-danger" aria-label="Remove… ${owner.email}" onClick=${() => onRemove(owner)}>Remove…</button>`}</span>`,
@@ -118,36 +145,96 @@ function columnsOf({ you, isSending, onChange, onLink, onReset, onRemove }: Acts
   ];
 }
 
-function ShownLink({ link, onClose }: { link: Link; onClose: () => void }): View {
+/** The state of the invitation of a member who has not signed in yet. */
+function InvitationState({ owner: { invitation } }: { owner: OwnerView }): View {
+  if (invitation === null) return html`<span class="quiet">invitation ended</span>`;
+  const [look, word] = INVITATION_MARKS[invitation.mail?.state ?? "none"];
+  return html`<${StateMark} state=${look} word=${word} />`;
+}
+
+const INVITATION_MARKS: Readonly<
+  Record<InvitationMail["state"] | "none", readonly [look: string, word: string]>
+> = {
+  none: ["queued", "Invited"],
+  sent: ["queued", "Invited by mail"],
+  failed: ["failed", "Mail failed"],
+  unknown: ["interrupted", "Mail unknown"],
+};
+
+/** Says why invitations were not mailed, for members who still wait for one. */
+function MailFailures({ owners }: { owners: readonly OwnerView[] }): View {
+  const failures = owners.flatMap(({ id, email, invitation }) => {
+    const message = invitation?.mail?.message ?? null;
+    return message === null ? [] : [{ id, email, message }];
+  });
+  return html`${failures.map(
+    ({ id, email, message }) =>
+      html`<${Notice} key=${id} kind="bad"><b><${SafeText} text=${email} limit=${80} /></b>: <${Sentence} text=${message} /><//>`,
+  )}`;
+}
+
+/** Returns the confirmation after a link was mailed; none if the dialog shows the link. */
+function sayMailed(email: string): (answer: Invited) => string | null {
+  return ({ link }) => (link === null ? `The invitation went to ${email}.` : null);
+}
+
+function ShownLink({
+  link,
+  mail,
+  onClose,
+}: {
+  link: Link;
+  mail: InvitationMail | null;
+  onClose: () => void;
+}): View {
   const hint =
     "Give this link only to the new member. The member sets a password with it. The link works once.";
-  return html`<${SecretOnce} secrets=${[{ label: "Link", hint, value: link.url }]} />
+  return html`${mail?.message != null && html`<${Notice} kind="bad"><${Sentence} text=${mail.message} /><//>`}
+    <${SecretOnce} secrets=${[{ label: "Link", hint, value: link.url }]} />
     <p class="quiet">It expires <${Ago} at=${link.expiresAt} />.</p>
     <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I copied the link</button></div>`;
 }
 
-function Invite({ onClose }: { onClose: () => void }): View {
+function Invite({ mails, onClose }: { mails: boolean; onClose: () => void }): View {
   const { send, isSending, error } = useSend();
-  const [made, setMade] = useState<Link | null>(null);
+  const [made, setMade] = useState<{ link: Link; mail: InvitationMail | null } | null>(null);
+  const [isMailed, setMailed] = useState(mails);
   const [roles, setRoles] = useState<readonly ShownMembership[]>([NEW_ROLE]);
   const invite = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const email = String(new FormData(event.target as HTMLFormElement).get("email") ?? "");
-    const body = { email, memberships: roles.map(toInput) };
-    const wanted = { method: "POST", path: PATH, body, changes: [PATH] } as const;
-    const sent = await send<{ link: Link }>(wanted);
-    if (sent !== null) setMade(sent.answer.link);
+    const body = { email, memberships: roles.map(toInput), mail: isMailed };
+    const sent = await send<Invited>({
+      method: "POST",
+      path: PATH,
+      body,
+      changes: [PATH],
+      done: sayMailed(email),
+    });
+    if (sent === null) return;
+    const { link, mail } = sent.answer;
+    if (link === null) onClose();
+    else setMade({ link, mail });
   };
   if (made !== null)
-    return html`<${Dialog} title="The new member’s link" onClose=${onClose} mustAnswer><${ShownLink} link=${made} onClose=${onClose} /><//>`;
+    return html`<${Dialog} title="The new member’s link" onClose=${onClose} mustAnswer><${ShownLink} ...${made} onClose=${onClose} /><//>`;
+  const [idle, busy] = isMailed
+    ? ["Send invitation", "Sending invitation…"]
+    : ["Create link", "Creating link…"];
   // The dialog cannot be closed while the link is being made, because the link is shown only once.
   return html`<${Dialog} title="Invite a member" onClose=${onClose} mustAnswer=${isSending}><form class="stack" onSubmit=${invite}>
     <label class="field"><span>E-mail address</span><input name="email" type="email" required autofocus autocomplete="off" />
-      <small>The member signs in with this address. Relay sends no mail: you get a link to give to the member.</small></label>
+      <small>The member signs in with this address.</small></label>
+    ${
+      mails
+        ? html`<label class="switch"><input type="checkbox" checked=${isMailed} onChange=${(event: Event) => setMailed((event.target as HTMLInputElement).checked)} />Mail the link to this address</label>
+          <small class="quiet">Without the mail, you get the link and give it to the member.</small>`
+        : html`<p class="quiet">You get a link to give to the member. Relay mails it if the server starts with <code>--mail-url</code>.</p>`
+    }
     <${RoleFields} roles=${roles} onChange=${setRoles} />
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" disabled=${isSending} onClick=${onClose}>Cancel</button>
-      <button class="primary" disabled=${isSending}>${isSending ? "Creating link…" : "Create link"}</button></div>
+      <button class="primary" disabled=${isSending}>${isSending ? busy : idle}</button></div>
   </form><//>`;
 }
 

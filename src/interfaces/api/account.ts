@@ -1,13 +1,12 @@
 /**
  * Members of this server, who sign in, with their roles and sessions. A member sees and ends only their own sessions. A new member sets their
- * password with a one-time link that the inviting owner passes on. No owner can set another member's password once it exists.
+ * password with a one-time link, which Relay mails or the inviting owner passes on. No owner can set another member's password once it exists.
  */
 import { Type } from "typebox";
-import { toIso } from "../../base/clock.ts";
 import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { fields, oneOf, time } from "../../base/schema.ts";
-import { listAuthenticationMethods } from "../../platform/account/authentication.ts";
+import { fields, oneOf, orNull, time } from "../../base/schema.ts";
+import { createInvitation, type Invitation, invitationMail } from "../../platform/account/invitation.ts";
 import {
   FULL_OWNER,
   listMemberships,
@@ -22,18 +21,12 @@ import {
   type OwnerView,
   ownerView,
   removeOwner,
+  requireInvited,
 } from "../../platform/account/owner.ts";
 import { permissionsIn, SERVER_PLACE } from "../../platform/account/permission.ts";
-import {
-  createSigninLink,
-  endSession,
-  endSessions,
-  INVITE_LIFE_MS,
-  listSessions,
-  sessionItem,
-  signinLinkUrl,
-} from "../../platform/account/session.ts";
+import { endSession, endSessions, listSessions, sessionItem } from "../../platform/account/session.ts";
 import { type AuditEntry, SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
+import { mailInvitation } from "../../platform/mail/invitation-mail.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import type { Owner } from "../http/admission.ts";
 import { clearSessionCookie } from "../http/cookie.ts";
@@ -85,9 +78,27 @@ async function findMember(tx: Reader, id: string, nowMs: number): Promise<OwnerV
   throw new Refusal("not_found", "There is no member with this id: GET /api/owners lists the members.");
 }
 
-async function makeInvite(tx: Writer, deps: HttpDeps, ownerId: string, nowMs: number) {
-  const made = await createSigninLink(tx, { kind: "reset", ownerId, nowMs, lifeMs: INVITE_LIFE_MS });
-  return { url: signinLinkUrl(deps.baseUrl(), "reset", made.token), expiresAt: toIso(made.expiresAt) };
+const mailChoice = Type.Optional(
+  Type.Boolean({ description: "false: Relay does not mail the link, and the response has it" }),
+);
+
+const invited = {
+  link: orNull(link),
+  mail: orNull(invitationMail),
+};
+
+/** Mails the link, unless the caller or the server does not. The answer has the link only if the mail server did not accept it. */
+async function sendInvitation(
+  { deps, owner, nowMs }: Act & { deps: HttpDeps },
+  { to, invitation, wanted = true }: { to: string; invitation: Invitation; wanted: boolean | undefined },
+) {
+  const { serverMail, store } = deps;
+  const { url, expiresAt } = invitation;
+  if (serverMail === null || !wanted) return { link: { url, expiresAt }, mail: null };
+  const by = `owner:${owner.email}`;
+  const letter = { invitation, to, by, inviter: owner.email, baseUrl: deps.baseUrl(), nowMs };
+  const mail = await mailInvitation(store, serverMail, letter);
+  return { link: mail.state === "sent" ? null : { url, expiresAt }, mail };
 }
 
 export const accountRoutes = [
@@ -149,24 +160,31 @@ export const accountRoutes = [
     needs: "manage_server",
     summary:
       "Lists the members of this server, oldest first, each with their roles and with how often and when they last signed in.",
-    answer: Type.Object({ owners: Type.Array(ownerView) }),
-    read: async (tx, { nowMs }) => ({ owners: await listOwnerViews(tx, nowMs) }),
+    answer: Type.Object({
+      owners: Type.Array(ownerView),
+      mailsInvitations: Type.Boolean({ description: "whether the server has a mail server for invitations" }),
+    }),
+    read: async (tx, { deps, nowMs }) => ({
+      owners: await listOwnerViews(tx, nowMs),
+      mailsInvitations: deps.serverMail !== null,
+    }),
   }),
   ownerRoute({
     method: "POST",
     path: "/api/owners",
     needs: "manage_server",
     summary:
-      "Creates a member, and a one-time link that sets their password. Only this response contains the link. Without memberships, an owner of everything.",
+      "Creates a member and a one-time link, which a server with --mail-url mails. Otherwise only this response has the link. Without memberships, an owner.",
     body: fields({
       email: Type.String({ maxLength: MAX_EMAIL_CHARS, description: "an email address" }),
       memberships,
+      mail: mailChoice,
     }),
-    answer: Type.Object({ owner: ownerView, link }),
+    answer: Type.Object({ owner: ownerView, ...invited }),
     status: 201,
     async handle({ deps, owner, body, nowMs }) {
       requireServer(deps);
-      return await deps.store.write("dashboard", async (tx) => {
+      const { id, email, invitation } = await deps.store.write("dashboard", async (tx) => {
         await requireStill(tx, owner);
         const roles = body.memberships === undefined ? FULL_OWNER : readMemberships(body.memberships);
         const made = await createOwner(tx, {
@@ -175,50 +193,42 @@ export const accountRoutes = [
           memberships: roles,
           nowMs,
         });
-        const shown = roles.map(viewMembership);
         await audit(
           tx,
           { owner, nowMs },
-          { action: "owner.created", target: `owner:${made.email}`, after: { memberships: shown } },
+          {
+            action: "owner.created",
+            target: `owner:${made.email}`,
+            after: { memberships: roles.map(viewMembership) },
+          },
         );
-        const fresh = {
-          hasPassword: false,
-          hasFactor: false,
-          sessions: 0,
-          seenAt: null,
-          memberships: shown,
-          groupMemberships: [],
-        };
-        const view = { ...made, createdAt: toIso(nowMs), ...fresh };
-        return { owner: view, link: await makeInvite(tx, deps, made.id, nowMs) };
+        const link = { ownerId: made.id, baseUrl: deps.baseUrl(), nowMs };
+        return { ...made, invitation: await createInvitation(tx, link) };
       });
+      const sent = await sendInvitation({ deps, owner, nowMs }, { to: email, invitation, wanted: body.mail });
+      return { owner: await deps.store.read((tx) => findMember(tx, id, nowMs)), ...sent };
     },
   }),
   ownerRoute({
     method: "POST",
     path: "/api/owners/:id/link",
     needs: "manage_server",
-    summary: "Creates a new one-time link for a member without a password. The previous link stops working.",
-    answer: Type.Object({ link }),
+    summary:
+      "Creates a new one-time link for a member without a password, and mails it as the first one. The previous link stops working.",
+    body: fields({ mail: mailChoice }),
+    answer: Type.Object(invited),
     status: 201,
-    async handle({ deps, owner, params, nowMs }) {
+    async handle({ deps, owner, params, body, nowMs }) {
       requireServer(deps);
-      return await deps.store.write("dashboard", async (tx) => {
+      const { email, invitation } = await deps.store.write("dashboard", async (tx) => {
         await requireStill(tx, owner);
         const found = await findMember(tx, params.id, nowMs);
-        if (found.hasPassword)
-          throw new Refusal(
-            "in_use",
-            `${found.email} already has a password, and no other person can set it. Create a reset link on the server: relay admin reset.`,
-          );
-        if ((await listAuthenticationMethods(tx, found.id)).includes("oidc"))
-          throw new Refusal(
-            "in_use",
-            `${found.email} signs in at the OpenID provider, and no other person can set their password. Create a reset link on the server: relay admin reset.`,
-          );
+        await requireInvited(tx, found);
         await audit(tx, { owner, nowMs }, { action: "owner.invited", target: `owner:${found.email}` });
-        return { link: await makeInvite(tx, deps, found.id, nowMs) };
+        const link = { ownerId: found.id, baseUrl: deps.baseUrl(), nowMs };
+        return { email: found.email, invitation: await createInvitation(tx, link) };
       });
+      return await sendInvitation({ deps, owner, nowMs }, { to: email, invitation, wanted: body.mail });
     },
   }),
   ownerRoute({

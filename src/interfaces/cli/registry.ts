@@ -79,6 +79,7 @@ import {
   membersList,
   membersRemove,
   membersRequireFactor,
+  membersResend,
   membersResetFactor,
 } from "./server/members.ts";
 import { move } from "./server/move.ts";
@@ -234,6 +235,7 @@ export const GROUPS: readonly Group[] = [
           membersInvite,
           membersChange,
           membersRemove,
+          membersResend,
           membersResetFactor,
           membersRequireFactor,
           oidcProvider,

@@ -5,6 +5,7 @@ import { type DatabaseUrl, readDatabaseUrl } from "../../base/database-url.ts";
 import { readIpRange } from "../../base/ip-range.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../base/limit.ts";
 import { LIMIT_WORDS } from "../../base/limit-text.ts";
+import { type MailUrl, readMailUrl } from "../../base/mail-url.ts";
 import { BACKUPS_KEPT, MAX_BACKUPS_KEPT } from "../../operator/backup/stored-schedule.ts";
 import { type Input, type Option, UsageError } from "./command.ts";
 import type { Io } from "./io.ts";
@@ -117,6 +118,14 @@ export const RUN_OPTIONS: readonly Option[] = [
   },
 ];
 
+export const MAIL_URL: Option = {
+  name: "mail-url",
+  value: "<url>",
+  env: "RELAY_MAIL_URL",
+  otherwise: "none",
+  help: "the SMTP server that mails invitations to members",
+};
+
 /** The options that only a server has. */
 export const SERVER_OPTIONS: readonly Option[] = [
   DATABASE,
@@ -145,6 +154,7 @@ export const SERVER_OPTIONS: readonly Option[] = [
     help: "whether each member needs a second factor to sign in",
     of: ["required", "optional"],
   },
+  MAIL_URL,
 ];
 
 /** Builds the configuration of a service in this mode, without telemetry, which only a running service exports. Throws UsageError. */
@@ -165,6 +175,7 @@ export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, io:
     docsUrl: readOrigin("docs-url", input.text("docs-url")),
     backup: mode === "local" ? null : readBackup(input),
     secondFactor: mode === "local" ? null : readSecondFactor(input),
+    mailUrl: mode === "local" ? null : readServerMail(input),
     masterKey: io.env.RELAY_MASTER_KEY || null,
     telemetry: null,
     clock: io.clock,
@@ -181,6 +192,15 @@ export function readDatabase(input: Input): DatabaseUrl | null {
   const url = readDatabaseUrl(text);
   if (typeof url !== "string") return url;
   throw new UsageError(`${input.given("database") ? "--database" : "RELAY_DATABASE"} ${url}`);
+}
+
+/** Returns the mail server of the server's own mail, or null. Throws UsageError, whose message never contains a password. */
+export function readServerMail(input: Input): MailUrl | null {
+  const text = input.text("mail-url");
+  if (text === null) return null;
+  const url = readMailUrl(text);
+  if (typeof url !== "string") return url;
+  throw new UsageError(`${input.given("mail-url") ? "--mail-url" : "RELAY_MAIL_URL"} ${url}`);
 }
 
 export const LOCAL_DATABASE =

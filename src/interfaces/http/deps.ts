@@ -18,6 +18,7 @@ import type { SigninCap } from "../../platform/account/signin-cap.ts";
 import type { LiveChanges } from "../../platform/audit/live-changes.ts";
 import type { Mailer } from "../../platform/mail/mailer.ts";
 import type { TxtResolver } from "../../platform/mail/sender-domain.ts";
+import type { ServerMail } from "../../platform/mail/server-mail.ts";
 import type { OidcClient } from "../../platform/oidc/oidc-client.ts";
 import type { OutboundCaller } from "../../platform/outbound/caller.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
@@ -50,6 +51,8 @@ export interface HttpDeps {
   clientWrites: ClientWrites;
   /** Sends mail of manual requests. */
   mailer: Mailer;
+  /** Sends invitations; null if the server was started without --mail-url. */
+  serverMail: Pick<ServerMail, "send"> | null;
   receiver: Receiver;
   /** Takes the requests of temporary receiver URLs. */
   captures: RequestCaptures;

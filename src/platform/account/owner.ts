@@ -7,9 +7,11 @@ import { type Static, Type } from "typebox";
 import { newId } from "../../base/id.ts";
 import { MAX_EMAIL_CHARS, MAX_WAITING_PASSWORDS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
-import { show, time, timeOrNull } from "../../base/schema.ts";
+import { orNull as nullOr, show, time, timeOrNull } from "../../base/schema.ts";
 import { type Reader, UniqueViolation, type Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
+import { listAuthenticationMethods } from "./authentication.ts";
+import { invitationView, listInvitations } from "./invitation.ts";
 import {
   FULL_OWNER,
   listMembershipsBySource,
@@ -200,6 +202,8 @@ export const ownerView = Type.Object({
   hasPassword: Type.Boolean(),
   /** True if the member has a second factor. */
   hasFactor: Type.Boolean(),
+  /** The live one-time link of a member who has no password yet; null: there is none, or it has expired. */
+  invitation: nullOr(invitationView),
   /** The number of live sessions. */
   sessions: Type.Integer(),
   /** The time when one of the sessions was last used, rounded to ten minutes; null: there is no session. */
@@ -225,14 +229,27 @@ export async function listOwnerViews(tx: Reader, nowMs: number): Promise<OwnerVi
     nowMs,
   );
   const { given, groups } = await listMembershipsBySource(tx);
+  const invitations = await listInvitations(tx, nowMs);
   return rows.map((row) =>
     show(ownerView, {
       ...row,
       hasPassword: row.hasPassword === 1,
       hasFactor: row.hasFactor === 1,
+      invitation: row.hasPassword === 1 ? null : (invitations.get(row.id) ?? null),
       memberships: (given.get(row.id) ?? []).map(viewMembership),
       groupMemberships: (groups.get(row.id) ?? []).map(viewMembership),
     }),
+  );
+}
+
+/** Refuses with `in_use` a member who accepted the invitation: no other person can set their password. */
+export async function requireInvited(tx: Reader, { id, email }: Pick<Owner, "id" | "email">): Promise<void> {
+  const has = (await OWNER.get(tx, "WHERE id = $id", { id }))?.passwordHash != null;
+  const isLinked = (await listAuthenticationMethods(tx, id)).includes("oidc");
+  if (!has && !isLinked) return;
+  throw new Refusal(
+    "in_use",
+    `${email} ${has ? "already has a password" : "signs in at the OpenID provider"}, and no other person can set ${has ? "it" : "their password"}. Create a reset link on the server: relay admin reset.`,
   );
 }
 

@@ -236,9 +236,6 @@ export function signinLinkUrl(baseUrl: string, kind: SigninLinkKind, token: stri
 const LIFE_MS: Record<SigninLinkKind, number> = { setup: 24 * HOUR_MS, reset: HOUR_MS, local: HOUR_MS / 6 };
 const LINK_TOKEN_CHARS = 32;
 
-/** Time that a new owner has to set a first password. */
-export const INVITE_LIFE_MS = DAY_MS;
-
 /**
  * Creates a one-time link and returns its token. `lifeMs` defaults to the lifetime of its kind. Earlier reset links of the owner, or earlier
  * set-up links, stop working unless `keepEarlier` is set.

@@ -87,6 +87,8 @@ export const AUDIT_ACTIONS = {
   "app.emptied": "All data of a deleted app was removed.",
   "owner.created": "A member was created, who signs in to the dashboard.",
   "owner.invited": "A member was invited by a one-time link.",
+  "owner.invitation_mailed":
+    "A member's invitation was mailed; the row says whether the mail server accepted it.",
   "owner.link_refused": "A member's one-time link was used after its end. It is recorded once for each link.",
   "owner.reset": "A link to set a member's new password was created.",
   "owner.confirmed": "A signed-in person proved again who they are, for a sensitive action.",

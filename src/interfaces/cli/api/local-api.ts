@@ -131,6 +131,7 @@ const SERVICE_PARTS = [
   "signinCap",
   "loginCap",
   "oidc",
+  "serverMail",
 ] as const satisfies (keyof HttpDeps)[];
 
 /** Returns the public origin: the option's, the running service's or the default. */

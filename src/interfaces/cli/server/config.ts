@@ -11,9 +11,11 @@ import type { Io } from "../io.ts";
 import {
   ALLOW_PRIVATE,
   DATABASE,
+  MAIL_URL,
   RUN_OPTIONS,
   readDatabase,
   readDataDir,
+  readServerMail,
   readServiceDir,
   SERVER_OPTIONS,
   SERVICE_DIR,
@@ -91,6 +93,7 @@ function readOptions(input: Input, io: Io): Value[] {
     // The table shows the absolute path of a folder.
     const value = name.endsWith("-dir") ? (known[name]?.value ?? text) : text;
     if (name === DATABASE.name && text !== null) return { name, value: String(readDatabase(input)), from };
+    if (name === MAIL_URL.name && text !== null) return { name, value: String(readServerMail(input)), from };
     if (text !== null) return { name, value: value ?? text, from };
     return { name, ...(known[name] ?? { value: otherwise, from: "default" }) };
   });

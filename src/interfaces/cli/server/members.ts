@@ -1,8 +1,9 @@
 /** Manages the members of a server and their roles (`relay members …`). A member sets their password through a one-time link. */
 
-import { toIso } from "../../../base/clock.ts";
 import { writeJson } from "../../../base/json.ts";
+import { createLog } from "../../../base/log.ts";
 import { COMMAND_LINE, formatActor } from "../../../platform/account/api-key.ts";
+import { createInvitation } from "../../../platform/account/invitation.ts";
 import {
   listGivenMemberships,
   readMemberships,
@@ -15,6 +16,7 @@ import {
   listOwnerViews,
   type OwnerView,
   removeOwner,
+  requireInvited,
 } from "../../../platform/account/owner.ts";
 import {
   EVERY,
@@ -28,13 +30,23 @@ import {
   resetFactors,
   setFactorRequired,
 } from "../../../platform/account/second-factor.ts";
-import { createSigninLink, INVITE_LIFE_MS, signinLinkUrl } from "../../../platform/account/session.ts";
 import { SERVER_SCOPE, writeAudit } from "../../../platform/audit/audit.ts";
+import { mailInvitation } from "../../../platform/mail/invitation-mail.ts";
+import { ServerMail } from "../../../platform/mail/server-mail.ts";
 import type { Writer } from "../../../store/port.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "../command.ts";
-import { JSON_OUTPUT, readRunningUrl, withStore } from "../data-directory.ts";
+import { JSON_OUTPUT, readAllowPrivate, readRunningUrl, withStore } from "../data-directory.ts";
 import type { Io } from "../io.ts";
-import { BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "../service-option.ts";
+import {
+  ALLOW_PRIVATE,
+  BASE_URL,
+  DATA,
+  DEFAULT_PORT,
+  MAIL_URL,
+  readBaseUrl,
+  readDataDir,
+  readServerMail,
+} from "../service-option.ts";
 import { printList } from "../terminal/terminal.ts";
 
 const EMAIL = { name: "email", help: "the member's address" } as const;
@@ -105,6 +117,13 @@ function auditRow(io: Io, email: string) {
   return { environmentId: SERVER_SCOPE, nowMs: io.clock.now(), by, target: `owner:${email}` };
 }
 
+/** Formats whether the member has a password, or the state of the invitation. */
+function formatPassword({ hasPassword, invitation }: OwnerView): string {
+  if (hasPassword) return "set";
+  if (invitation === null) return "not set yet";
+  return invitation.mail === null ? "invited" : `invited, mail ${invitation.mail.state}`;
+}
+
 export const membersList: Command = {
   words: ["members", "list"],
   summary: "list the members of the server with their roles",
@@ -118,7 +137,7 @@ export const membersList: Command = {
         { heading: "EMAIL", value: (one) => one.email, raw: true },
         { heading: "ROLES", value: formatRoles },
         { heading: "LAST SEEN", value: (one) => one.seenAt ?? "" },
-        { heading: "PASSWORD", value: (one) => (one.hasPassword ? "set" : "not set yet") },
+        { heading: "PASSWORD", value: formatPassword },
         { heading: "SECOND FACTOR", value: (one) => (one.hasFactor ? "yes" : "no") },
       ],
       none: "There is no member: relay admin create creates the first owner.",
@@ -126,39 +145,84 @@ export const membersList: Command = {
   },
 };
 
+const NO_MAIL: Option = { name: "no-mail", help: "mail nothing, and print the link" };
+/** The options of a command that makes a link for a member. */
+const LINK_OPTIONS: readonly Option[] = [MAIL_URL, NO_MAIL, ALLOW_PRIVATE, BASE_URL, JSON_OUTPUT, ...DATA];
+
+/** Creates the link of the member that `settle` returns, and mails or prints it. A link that was mailed is not printed. */
+async function sendLink(
+  input: Input,
+  io: Io,
+  settle: (tx: Writer) => Promise<{ id: string; email: string }>,
+): Promise<void> {
+  const url = input.on("no-mail") ? null : readServerMail(input);
+  const baseUrl =
+    readBaseUrl(input) ?? readRunningUrl(readDataDir(input, io)) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
+  const nowMs = io.clock.now();
+  const { email, invitation, mail } = await withStore(input, io, async (store) => {
+    const made = await store.write("dashboard", async (tx) => {
+      const { id, email } = await settle(tx);
+      return { email, invitation: await createInvitation(tx, { ownerId: id, baseUrl, nowMs }) };
+    });
+    if (url === null) return { ...made, mail: null };
+    const server = makeServerMail(url, input, io);
+    const letter = { invitation: made.invitation, to: made.email, inviter: null, baseUrl, nowMs };
+    return {
+      ...made,
+      mail: await mailInvitation(store, server, { ...letter, by: formatActor(COMMAND_LINE) }),
+    };
+  });
+  const link = mail?.state === "sent" ? null : invitation.url;
+  const { expiresAt } = invitation;
+  if (input.on("json")) return io.print(writeJson({ email, link, expiresAt, mail }, 2));
+  if (mail !== null && mail.message !== null) io.inform(mail.message);
+  if (link === null)
+    return io.inform(`The link went to ${email} by mail. It works once, until ${expiresAt}.`);
+  io.print(link);
+  io.inform(`${email} sets a password with this link. It works once, until ${expiresAt}.`);
+}
+
+function makeServerMail(url: NonNullable<ReturnType<typeof readServerMail>>, input: Input, io: Io) {
+  const { clock } = io;
+  const log = createLog({ clock, format: "text", sink: (line) => io.inform(line) });
+  return new ServerMail(url, { clock, log, allowPrivate: readAllowPrivate(input, io) });
+}
+
 export const membersInvite: Command = {
   words: ["members", "invite"],
   summary: "create a member with a role and a one-time link",
   details:
-    "The command prints a link where the member sets a password. The link works once, for a day. Give --role several times for several places.",
+    "Relay mails the link over the mail server of --mail-url. Without one, the command prints it. The member sets a password with the link, which works once, for a day. Give --role several times for several places.",
   arguments: [EMAIL],
-  options: [ROLE, PAYLOADS, BASE_URL, JSON_OUTPUT, ...DATA],
+  options: [ROLE, PAYLOADS, ...LINK_OPTIONS],
   examples: ["relay members invite kim@example.com --role support:shop/production"],
   async run(input, io) {
-    const nowMs = io.clock.now();
     const memberships = readRoles(input);
-    const { email, made } = await withStore(input, io, (store) =>
-      store.write("dashboard", async (tx) => {
-        const member = await createOwner(tx, {
-          email: input.first(),
-          passwordHash: null,
-          memberships,
-          nowMs,
-        });
-        const after = { memberships: memberships.map(viewMembership) };
-        await writeAudit(tx, { ...auditRow(io, member.email), action: "owner.created", after });
-        const link = { kind: "reset", ownerId: member.id, nowMs, lifeMs: INVITE_LIFE_MS } as const;
-        return { email: member.email, made: await createSigninLink(tx, link) };
-      }),
-    );
-    const baseUrl =
-      readBaseUrl(input) ?? readRunningUrl(readDataDir(input, io)) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
-    const link = signinLinkUrl(baseUrl, "reset", made.token);
-    const expiresAt = toIso(made.expiresAt);
-    if (input.on("json")) return io.print(writeJson({ email, link, expiresAt }, 2));
-    io.print(link);
-    io.inform(`${email} sets a password with this link. It works once, until ${expiresAt}.`);
+    await sendLink(input, io, async (tx) => {
+      const nowMs = io.clock.now();
+      const given = { email: input.first(), passwordHash: null, memberships, nowMs };
+      const member = await createOwner(tx, given);
+      const after = { memberships: memberships.map(viewMembership) };
+      await writeAudit(tx, { ...auditRow(io, member.email), action: "owner.created", after });
+      return member;
+    });
   },
+};
+
+export const membersResend: Command = {
+  words: ["members", "resend"],
+  summary: "send an invitation again with a new link",
+  details: "The former link stops working. A member who has a password needs relay admin reset instead.",
+  arguments: [EMAIL],
+  options: LINK_OPTIONS,
+  examples: ["relay members resend kim@example.com"],
+  run: (input, io) =>
+    sendLink(input, io, async (tx) => {
+      const member = await requireMember(tx, input.first());
+      await requireInvited(tx, member);
+      await writeAudit(tx, { ...auditRow(io, member.email), action: "owner.invited" });
+      return member;
+    }),
 };
 
 export const membersChange: Command = {
