@@ -1,6 +1,5 @@
 /** Reads senders/*.json for sender-secret.ts. A macro: Bun runs it when it compiles that file, so the executable needs no folder. */
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readJsonFolder } from "../../base/read-json-folder.ts";
 import type { MatchedSender } from "./match-sender.ts";
 import type { Sender } from "./sender.ts";
 
@@ -8,13 +7,11 @@ import type { Sender } from "./sender.ts";
 export type SecretSource = MatchedSender & Pick<Sender, "title" | "secret">;
 
 export function readSecretSources(): SecretSource[] {
-  const folder = join(import.meta.dir, "../../../senders");
-  return readdirSync(folder)
-    .sort()
-    .map((file) => {
-      const sender = JSON.parse(readFileSync(join(folder, file), "utf8")) as Sender;
-      const { title, secret, verify, map } = sender;
-      const eventTypes = sender.eventTypes.map(({ type }) => ({ type, meaning: "" }));
-      return { title, secret, verify, map, eventTypes };
-    });
+  return readJsonFolder<Sender>("senders").map(({ title, secret, verify, map, eventTypes }) => ({
+    title,
+    secret,
+    verify,
+    map,
+    eventTypes: eventTypes.map(({ type }) => ({ type, meaning: "" })),
+  }));
 }
