@@ -8,7 +8,7 @@ import { useList } from "../base/use-list.ts";
 import { Choice } from "../component/choice.ts";
 import { Code } from "../component/code.ts";
 import { Explanation } from "../component/explanation.ts";
-import { EmptyState, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
@@ -36,7 +36,8 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
     });
   const filter = html`<div class="filters" role="search" aria-label="Filter alerts">
     <${Choice} name="open" label="State" none="Open and resolved" query=${query} options=${[["true", "Open"]]} /></div>`;
-  if (items === undefined) return html`${filter}<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
+  if (items === undefined)
+    return html`${filter}<${LoadingState} error=${error} rows=${4} onRetry=${reload} />`;
   if (items.length === 0)
     return html`${filter}<${EmptyState} icon="check" title=${open === null ? "No alerts yet" : "No open alerts"}><p>Relay raises an alert when events are dead, when requests are rejected repeatedly, and when a relay goes silent. Alerts appear here, are mailed to the owners if mail is set up, and go to the channels.</p><//>`;
   const columns: Column<AlertView>[] = [
@@ -114,7 +115,8 @@ export function ProblemHistory({ place, query }: { place: Place; query: URLSearc
   const { items, error, reload } = list;
   const filter = html`<div class="filters" role="search" aria-label="Filter problems">
     <${Choice} name="all" label="State" none="Open" query=${query} options=${[["true", "Open and resolved"]]} /></div>`;
-  if (items === undefined) return html`${filter}<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
+  if (items === undefined)
+    return html`${filter}<${LoadingState} error=${error} rows=${4} onRetry=${reload} />`;
   if (items.length === 0)
     return html`${filter}<${EmptyState} icon="check" title="No open problems"><p>A problem stays open as long as its cause exists, and resolves automatically.</p><//>`;
   const columns: Column<ProblemView>[] = [

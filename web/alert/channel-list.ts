@@ -9,7 +9,7 @@ import { useLoad } from "../base/use-load.ts";
 import { DOCS, DocsLink } from "../component/docs-link.ts";
 import { EndDialog } from "../component/end-dialog.ts";
 import { Icon } from "../component/icon.ts";
-import { EmptyState, Notice, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
@@ -29,7 +29,7 @@ export function ChannelList({ place }: { place: Place }): View {
   const [isAdding, setAdding] = useState(false);
   const [changing, setChanging] = useState<ChannelView | null>(null);
   const [removing, setRemoving] = useState<ChannelView | null>(null);
-  if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
+  if (data === undefined) return html`<${LoadingState} error=${error} rows=${3} onRetry=${reload} />`;
   const { channels, kinds } = data;
   const close = (): void => {
     setAdding(false);

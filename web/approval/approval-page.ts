@@ -10,7 +10,7 @@ import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
-import { Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { SecretOnce } from "../component/secret-once.ts";
@@ -40,7 +40,7 @@ export function ApprovalPage({ id }: { id: string }): View {
     <header class="live-band">PRODUCTION${data !== undefined && html` of ${data.approval.app}`}</header>
     <main class="live-main">${
       data === undefined
-        ? html`<h1 class="off-screen">Approval</h1><${NotYet} error=${error} isGone=${isGone} back="the dashboard" backTo="/" onRetry=${reload} />`
+        ? html`<h1 class="off-screen">Approval</h1><${LoadingState} error=${error} isGone=${isGone} back="the dashboard" backTo="/" onRetry=${reload} />`
         : html`<${Asked} approval=${data.approval} path=${path} reload=${reload} />`
     }</main>
   </div>`;

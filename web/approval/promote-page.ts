@@ -10,7 +10,7 @@ import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
 import { apiPath, pagePath } from "../base/place.ts";
 import { navigate } from "../base/route.ts";
-import { EmptyState, Notice, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, Notice } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
@@ -45,7 +45,7 @@ export function PromotePage({ place }: PageProps): View {
   return html`<${PageHead} title="Promote to production" back="Relays" backTo=${pagePath(place, "relays")} />
     ${
       plan === null
-        ? html`<${NotYet} error=${error} onRetry=${() => load(replaceEdited)} />`
+        ? html`<${LoadingState} error=${error} onRetry=${() => load(replaceEdited)} />`
         : html`<${DryRun} plan=${plan} replaceEdited=${replaceEdited} onReplace=${replace} isSending=${isSending} error=${error} onAsk=${ask} onAgain=${() => load(replaceEdited)} />`
     }`;
 }

@@ -9,7 +9,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { setQuery } from "../base/route.ts";
 import { type List, useList } from "../base/use-list.ts";
 import { Choice } from "../component/choice.ts";
-import { EmptyState, FromBefore, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, StaleNotice } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { PageHead } from "../component/page-head.ts";
 import { SearchBox } from "../component/search-box.ts";
@@ -49,10 +49,10 @@ export function AuditPage({ place, query }: PageProps): View {
       ${!isServer && html`<${Choice} name="kind" label="Kind" none="Changes" query=${query} options=${KINDS} />`}
       ${isFiltered && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}
     </div>
-    ${list.error !== null && list.items !== undefined && html`<${FromBefore} error=${list.error} />`}
+    ${list.error !== null && list.items !== undefined && html`<${StaleNotice} error=${list.error} />`}
     ${
       list.items === undefined
-        ? html`<${NotYet} error=${list.error} rows=${10} onRetry=${list.reload} />`
+        ? html`<${LoadingState} error=${list.error} rows=${10} onRetry=${list.reload} />`
         : list.items.length === 0
           ? html`<${None} list=${list} isFiltered=${isFiltered} />`
           : html`<${Rows} place=${place} scope=${scope} items=${list.items} open=${query.get("open")} />

@@ -11,7 +11,7 @@ const WORDS = { collection: "collection", product: "product", plan: "plan", acce
 export type WayBack = "home" | "relay" | `evt_${string}`;
 
 /** `changed`: a change was made shortly before, whose undo is the first remedy. */
-export function MakeThing({
+export function CreateItem({
   place,
   thing: { kind, name, there = false, near = null },
   relay,

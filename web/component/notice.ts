@@ -17,7 +17,7 @@ export function Notice({
 }
 
 /** Notice above data that could not be reloaded. */
-export function FromBefore({ error }: { error: string }): View {
+export function StaleNotice({ error }: { error: string }): View {
   return html`<${Notice} kind="warn"><${Sentence} text=${error} /> You see older data.<//>`;
 }
 
@@ -52,7 +52,7 @@ export function ErrorState({
 }
 
 /** Error for an object that does not exist. Retrying never helps, so it links to the object's list. */
-function GoneState({ error, back, backTo }: { error: string; back?: string; backTo?: string }): View {
+function NotFoundState({ error, back, backTo }: { error: string; back?: string; backTo?: string }): View {
   return html`<div class="empty" role="alert">
     <span class="empty-icon"><${Icon} name="search" size=${22} /></span>
     <h2>Not found</h2>
@@ -69,7 +69,7 @@ export function Skeleton({ rows = 6 }: { rows?: number }): View {
 }
 
 /** Shows a skeleton while data loads. After a failure it shows the error with a retry button, or a link to the list if the object does not exist. */
-export function NotYet({
+export function LoadingState({
   error,
   isGone = false,
   back,
@@ -89,6 +89,6 @@ export function NotYet({
 }): View {
   if (error === null) return html`<${Skeleton} rows=${rows} />`;
   return isGone
-    ? html`<${GoneState} error=${error} back=${back} backTo=${backTo} />`
+    ? html`<${NotFoundState} error=${error} back=${back} backTo=${backTo} />`
     : html`<${ErrorState} error=${error} retry=${retry} onRetry=${onRetry} />`;
 }

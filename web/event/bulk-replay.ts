@@ -16,7 +16,7 @@ import { formatSpan } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Icon } from "../component/icon.ts";
-import { ErrorState, FromBefore, Notice, Skeleton } from "../component/notice.ts";
+import { ErrorState, Notice, Skeleton, StaleNotice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
 import { formatActionType } from "../relay/relay-words.ts";
@@ -185,7 +185,7 @@ function Follow({ place, id, onClose }: { place: Place; id: string; onClose: () 
   const { data, error } = useLoad<{ replay: BulkReplayView }>(apiPath(place, "bulk-replays", id), (loaded) =>
     loaded === undefined || isPending(loaded.replay) ? REFRESH_MS : null,
   );
-  return html`${error !== null && html`<${FromBefore} error=${error} />`}
+  return html`${error !== null && html`<${StaleNotice} error=${error} />`}
     ${data === undefined ? html`<${Skeleton} rows=${2} />` : html`<${BulkProgress} place=${place} replay=${data.replay} onLeave=${onClose} />`}
     <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div>`;
 }

@@ -12,7 +12,7 @@ import { type List, useList } from "../base/use-list.ts";
 import { useWide } from "../base/use-wide.ts";
 import { Icon } from "../component/icon.ts";
 import { LiveMark } from "../component/live-mark.ts";
-import { EmptyState, FromBefore, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, StaleNotice } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { PageHead } from "../component/page-head.ts";
 import { useSelection } from "../component/selection.ts";
@@ -81,11 +81,11 @@ export function EventListPage({ place, query }: PageProps): View {
     <${StateTabs} place=${place} filter=${filter} />
     <${EventFilter} place=${place} query=${query} />
     ${!hasNone && html`<${EventHistogram} place=${place} filter=${filter} />`}
-    ${list.error !== null && list.items !== undefined && html`<${FromBefore} error=${list.error} />`}
+    ${list.error !== null && list.items !== undefined && html`<${StaleNotice} error=${list.error} />`}
     <div class=${isOpen ? "events-split" : ""}><div>
     ${
       list.items === undefined
-        ? html`<${NotYet} error=${list.error} rows=${10} onRetry=${list.reload} />`
+        ? html`<${LoadingState} error=${list.error} rows=${10} onRetry=${list.reload} />`
         : list.items.length === 0
           ? html`<${None} list=${list} isFiltered=${hasFilter(query)} relays=${pagePath(place, "relays")} />`
           : html`<${EventTable} place=${place} events=${list.items} selection=${selection} openId=${openId}

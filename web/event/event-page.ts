@@ -10,7 +10,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { asLeft, navigate } from "../base/route.ts";
 import { useList } from "../base/use-list.ts";
 import { Icon } from "../component/icon.ts";
-import { NotYet } from "../component/notice.ts";
+import { LoadingState } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { EventMark } from "../component/state-mark.ts";
 import { notifyDone } from "../component/toast.ts";
@@ -45,7 +45,7 @@ export function EventPage({ place, params }: PageProps): View {
   const back = { back: "Events", backTo: pagePath(place, "events") };
   if (event === undefined) {
     return html`<${PageHead} title="Event" ...${back} />
-      <${NotYet} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
+      <${LoadingState} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
   }
   const type = formatType(event);
   const title =

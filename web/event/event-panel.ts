@@ -3,7 +3,7 @@ import type { Event } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 import { Icon } from "../component/icon.ts";
-import { NotYet } from "../component/notice.ts";
+import { LoadingState } from "../component/notice.ts";
 import { breakable } from "../component/safe-text.ts";
 import { EventMark } from "../component/state-mark.ts";
 import { EventView, useEvent, whyNotReplayed } from "./event-view.ts";
@@ -32,7 +32,7 @@ export function EventPanel({
     </header>
     ${
       event === undefined
-        ? html`<${NotYet} error=${error} isGone=${isGone} rows=${5} onRetry=${reload} />`
+        ? html`<${LoadingState} error=${error} isGone=${isGone} rows=${5} onRetry=${reload} />`
         : html`<${EventView} place=${place} event=${event} error=${error} onEvent=${(event: Event) => put({ event })} onReplay=${() => whyNotReplayed(event) === null && onReplay()} />`
     }
   </aside>`;

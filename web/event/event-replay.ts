@@ -11,7 +11,7 @@ import { apiPath, type Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Icon } from "../component/icon.ts";
-import { Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
@@ -65,7 +65,7 @@ export function EventReplay({
   return html`<${Dialog} title="Replay this event?" onClose=${onClose}>
     ${
       shown === undefined
-        ? html`<${NotYet} error=${plan.error} rows=${3} onRetry=${plan.reload} />`
+        ? html`<${LoadingState} error=${plan.error} rows=${3} onRetry=${plan.reload} />`
         : shown.stop !== null
           ? html`<${Notice} kind="warn"><${Sentence} text=${shown.stop} /><//>`
           : html`<p>${isDone ? "All of its actions are done. A replay does nothing." : "The event runs again with the current definition of the relay and up to seven attempts:"}</p>

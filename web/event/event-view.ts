@@ -7,11 +7,11 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useNow } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
-import { MakeThing } from "../component/create-item.ts";
+import { CreateItem } from "../component/create-item.ts";
 import { NowRow } from "../component/explanation.ts";
 import { FixWay } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
-import { FromBefore, Notice } from "../component/notice.ts";
+import { Notice, StaleNotice } from "../component/notice.ts";
 import { ChangeRow, UndoChange } from "../component/recent-change.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
@@ -69,7 +69,7 @@ export function EventView({
       <${Sentence} text=${reason.text} /></p>
       ${(reason.why !== null || cause !== null) && html`<${Why} why=${reason.why} cause=${cause} />`}
       <${WaysOut} place=${place} event=${event} said=${reason.why} cause=${cause} isHeld=${isHeld} isPaused=${isPaused} onEvent=${onEvent} onReplay=${onReplay} /></div></div>
-    ${error !== null && html`<${FromBefore} error=${error} />`}
+    ${error !== null && html`<${StaleNotice} error=${error} />`}
     ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${warning} />${relay !== undefined && html` <a href="${pagePath(place, "relays", event.relay.name)}?tab=definition">Open definition</a>`}<//>`)}
     <${Facts} place=${place} event=${event} relay=${relay} />
     <${EventTimeline} event=${event} planned=${relay?.definition.actions.length ?? null} now=${now} />
@@ -119,7 +119,7 @@ function WaysOut({
     ${waits && isPaused && html`<a class="button" href=${pagePath(place, "relays", relay.name)}>Open ${relay.name} to resume it</a>`}
     ${waits && nextAttemptAt !== null && !isHeld && !isPaused && html`<${TryNow} place=${place} id=${id} onEvent=${onEvent} />`}
     ${change !== null && html`<${UndoChange} place=${place} change=${change} relay=${relay.name} back=${id} />`}
-    ${cause !== null && cause.missing !== null && html`<${MakeThing} place=${place} thing=${cause.missing} relay=${relay.name} back=${id} changed=${change !== null} />`}
+    ${cause !== null && cause.missing !== null && html`<${CreateItem} place=${place} thing=${cause.missing} relay=${relay.name} back=${id} changed=${change !== null} />`}
     <button data-needs="replay" type="button" class=${isOver ? "primary" : ""} aria-disabled=${String(stop !== null)} title=${stop ?? "r"} onClick=${onReplay}>
       <${Icon} name="replay" size=${14} />Replay</button>
     <${CommandLine} texts=${[change?.todo ?? null, said, cause?.message ?? null, ...event.warnings]} />

@@ -9,7 +9,7 @@ import { formatCount, formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { Code } from "../component/code.ts";
-import { MakeThing } from "../component/create-item.ts";
+import { CreateItem } from "../component/create-item.ts";
 import { Explanation, NowRow } from "../component/explanation.ts";
 import { FixWay, PasteSecretLink } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
@@ -29,7 +29,7 @@ interface Props {
   onReplay: (filter: BulkFilter) => void;
 }
 
-export function NeedItem({ place, need, onReplay }: Props): View {
+export function AttentionRow({ place, need, onReplay }: Props): View {
   const { code, docs, relay, since, target } = need;
   const words = formatKind(code);
   const cause = need.dead?.failure.code ?? code;
@@ -97,7 +97,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     pagePath(place, "events") + writeQuery({ relay, state, reason });
   return html`<div class="need-ways">
     ${change !== null && html`<${UndoChange} place=${place} change=${change} relay=${relay} back="home" />`}
-    ${dead !== null && dead.cause.missing !== null && relay !== null && html`<${MakeThing} place=${place} thing=${dead.cause.missing} relay=${relay} back="home" changed=${change !== null} />`}
+    ${dead !== null && dead.cause.missing !== null && relay !== null && html`<${CreateItem} place=${place} thing=${dead.cause.missing} relay=${relay} back="home" changed=${change !== null} />`}
     ${newest !== null && dead?.cause.stands !== "no" && relay !== null && html`<${FixWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${relay} />`}
     ${
       code === "relay_failed" &&

@@ -11,12 +11,12 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { setQuery } from "../base/route.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Icon } from "../component/icon.ts";
-import { ErrorState, FromBefore, Skeleton } from "../component/notice.ts";
+import { ErrorState, Skeleton, StaleNotice } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { BulkReplayLine } from "../event/bulk-progress.ts";
 import { BulkReplay } from "../event/bulk-replay.ts";
 import { NearLimits } from "../settings/limit-usage.ts";
-import { NeedItem, needPaths } from "./attention-item.ts";
+import { AttentionRow, needPaths } from "./attention-item.ts";
 import { FirstSteps } from "./first-steps.ts";
 import { Pulse } from "./pulse.ts";
 import { RelaysByTrouble } from "./relays-by-trouble.ts";
@@ -47,7 +47,7 @@ export function HomePage({ place, query }: PageProps): View {
   }
   const { needs, more, start } = data;
   return html`${head}
-    ${error !== null && html`<${FromBefore} error=${error} />`}
+    ${error !== null && html`<${StaleNotice} error=${error} />`}
     <${BulkReplayLine} place=${place} />
     ${
       needs.length > 0 &&
@@ -56,7 +56,7 @@ export function HomePage({ place, query }: PageProps): View {
           <span class="quiet">${formatNeeds(needs, place)}${more ? ", and more" : ""}</span></div>
         <ul class="need-list">${needs.map(
           (need) =>
-            html`<${NeedItem} key="${need.code} ${need.target}" place=${place} need=${need} onReplay=${setChosen} />`,
+            html`<${AttentionRow} key="${need.code} ${need.target}" place=${place} need=${need} onReplay=${setChosen} />`,
         )}</ul>
         ${more && html`<p class="quiet">The list is not complete: <a href=${pagePath(place, "alerts")}>show all open items</a>.</p>`}
       </section>`

@@ -6,7 +6,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Icon } from "../component/icon.ts";
-import { Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { CommandLine, Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
@@ -25,7 +25,7 @@ export function MailPanel({ place, id, onClose }: { place: Place; id: string; on
       <div class="page-actions"><button type="button" class="bare" aria-label="Close" title="Close (Esc)" onClick=${onClose}><${Icon} name="cross" size=${14} /></button></div></header>
     ${
       email === undefined
-        ? html`<${NotYet} error=${error} isGone=${isGone} rows=${4} onRetry=${reload} />`
+        ? html`<${LoadingState} error=${error} isGone=${isGone} rows=${4} onRetry=${reload} />`
         : html`<${Opened} place=${place} email=${email} />`
     }</aside>`;
 }

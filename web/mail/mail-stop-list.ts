@@ -4,7 +4,7 @@ import type { Page } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
-import { EmptyState, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { type Column, Table } from "../component/table.ts";
 import { timeColumn } from "../component/time-column.ts";
@@ -16,7 +16,7 @@ export function MailStopList({ place }: { place: Place }): View {
   const path = apiPath(place, "mail", "stops");
   const { data, error, reload } = useLoad<Page<MailStopView>>(`${path}?limit=200`, 30_000);
   const { send, isSending } = useSend();
-  if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
+  if (data === undefined) return html`<${LoadingState} error=${error} rows=${3} onRetry=${reload} />`;
   if (data.items.length === 0)
     return html`<${EmptyState} icon="mail" title="No one unsubscribed"><p>Each event mail has an unsubscribe link. People who used it appear here. They still get account mail.</p><//>`;
   const allow = ({ person, email }: Stop) =>

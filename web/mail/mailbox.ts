@@ -6,7 +6,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { setQuery } from "../base/route.ts";
 import { useList } from "../base/use-list.ts";
 import { Choice } from "../component/choice.ts";
-import { EmptyState, FromBefore, Notice, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, Notice, StaleNotice } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
@@ -39,11 +39,11 @@ export function Mailbox({ place, query }: { place: Place; query: URLSearchParams
       <${Choice} name="state" label="State" none="Every state" query=${query} options=${Object.entries(MAIL_STATES).map(([state, [, word]]) => [state, word])} />
       <${Choice} name="kind" label="Kind" none="Every kind" query=${query} options=${Object.entries(KINDS)} />
       ${filter.person !== null && html`<button type="button" class="chip" onClick=${() => setQuery({ person: "" })}>to one person ×</button>`}</div>
-    ${mails.error !== null && mails.items !== undefined && html`<${FromBefore} error=${mails.error} />`}
+    ${mails.error !== null && mails.items !== undefined && html`<${StaleNotice} error=${mails.error} />`}
     <div class=${openId === "" ? "" : "mail-split"}><div>
     ${
       mails.items === undefined
-        ? html`<${NotYet} error=${mails.error} onRetry=${mails.reload} />`
+        ? html`<${LoadingState} error=${mails.error} onRetry=${mails.reload} />`
         : mails.items.length === 0
           ? html`<${None} place=${place} isFiltered=${isFiltered} />`
           : html`<${Table} label="Mail" columns=${columnsOf(place, query)} items=${mails.items} openId=${openId}

@@ -7,7 +7,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { Dialog } from "../component/dialog.ts";
-import { Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { Ago } from "../component/time.ts";
@@ -23,7 +23,7 @@ interface Shown {
 export function SenderDomain({ place }: { place: Place }): View {
   const path = apiPath(place, "sender-domain");
   const { data, error, reload } = useLoad<Shown>(path, 30_000);
-  if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
+  if (data === undefined) return html`<${LoadingState} error=${error} rows=${3} onRetry=${reload} />`;
   const domain = data.senderDomain;
   return html`<div class="settings">
     ${

@@ -9,7 +9,7 @@ import { Icon } from "../component/icon.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { Ago } from "../component/time.ts";
-import { Origin } from "./source-link.ts";
+import { SourceLink } from "./source-link.ts";
 
 const SHOWN = 6;
 
@@ -109,7 +109,7 @@ function End({ at }: { at: string | null }): View {
 
 function From({ place, grant }: { place: Place; grant: Grant }): View {
   const { relay, eventId, grantedAt } = grant;
-  return html`<span class="held-from"><${Origin} place=${place} relay=${relay} eventId=${eventId} by=${formatSource(grant)} />
+  return html`<span class="held-from"><${SourceLink} place=${place} relay=${relay} eventId=${eventId} by=${formatSource(grant)} />
     <span class="quiet">· <${Ago} at=${grantedAt} /></span></span>`;
 }
 

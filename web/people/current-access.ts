@@ -13,12 +13,12 @@ import { SafeText } from "../component/safe-text.ts";
 import { Ago } from "../component/time.ts";
 import { PaymentButton } from "../selling/payment-dialog.ts";
 import { AccessCard } from "./access-card.ts";
-import { Origin } from "./source-link.ts";
+import { SourceLink } from "./source-link.ts";
 
 const SHOWN_PURCHASES = 3;
 const REFRESH_MS = 10_000;
 
-export function HasNow({ place, now }: { place: Place; now: PersonNow }): View {
+export function CurrentAccess({ place, now }: { place: Place; now: PersonNow }): View {
   return html`<section class="has-now" aria-label="Current access">
     <div class="has-part"><${AccessCard} place=${place} now=${now} />
       <${PurchaseCard} place=${place} person=${now.person} /></div>
@@ -41,7 +41,7 @@ function PlanCard({ place, now }: { place: Place; now: PersonNow }): View {
       ${plan !== null && subscription === null && html`<span class="quiet">the default plan</span>`}</p>
     ${
       subscription !== null &&
-      html`<div class="held-from"><${Origin} place=${place} relay=${subscription.relay} eventId=${subscription.eventId} by="billed by the card processor" />
+      html`<div class="held-from"><${SourceLink} place=${place} relay=${subscription.relay} eventId=${subscription.eventId} by="billed by the card processor" />
         <span class="quiet">· <${Ago} at=${subscription.startedAt} /></span></div>
       <button data-needs="act_on_people" type="button" class="quiet-danger small" onClick=${() => setEnding(true)}>End plan…</button>`
     }
@@ -70,7 +70,7 @@ function PurchaseCard({ place, person }: { place: Place; person: PersonNow["pers
                 one,
               ) => html`<li key=${one.id} class="access-line"><span class="access-name"><b><${SafeText} text=${one.item} limit=${60} /></b>
                 ${one.kind === "refund" ? html`<span class="chip">refund</span>` : one.refundedBy !== null && html`<span class="chip">refunded</span>`}</span>
-                <div class="held-from"><${Origin} place=${place} relay=${one.relay} eventId=${one.eventId} by="by the app’s processor" />
+                <div class="held-from"><${SourceLink} place=${place} relay=${one.relay} eventId=${one.eventId} by="by the app’s processor" />
                   <span class="quiet">· <${Ago} at=${one.createdAt} /></span></div></li>`,
             )}</ul>`
     }

@@ -18,7 +18,7 @@ import { EventLine } from "./event-line.ts";
 const SHOWN = 3;
 const REFRESH_MS = 10_000;
 
-export function WentWrong({ place, person }: { place: Place; person: PersonView }): View {
+export function FailedEvents({ place, person }: { place: Place; person: PersonView }): View {
   const [chosen, setChosen] = useState<string | null>(null);
   const path = (filter: Record<string, string>): string =>
     apiPath(place, "events") + writeQuery({ ...filter, limit: SHOWN });

@@ -11,7 +11,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { setQuery } from "../base/route.ts";
 import { type List, useList } from "../base/use-list.ts";
 import { Choice } from "../component/choice.ts";
-import { EmptyState, FromBefore, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, StaleNotice } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { PageHead } from "../component/page-head.ts";
 import { SafeText } from "../component/safe-text.ts";
@@ -21,7 +21,7 @@ import { type Column, Table } from "../component/table.ts";
 import { Ago } from "../component/time.ts";
 import { timeColumn } from "../component/time-column.ts";
 import { InviteButton } from "./invite.ts";
-import { Nobody } from "./person-not-found.ts";
+import { PersonNotFound } from "./person-not-found.ts";
 
 const REFRESH_MS = 10_000;
 const STATUSES = [
@@ -49,10 +49,10 @@ export function PersonListPage({ place, query }: PageProps): View {
       <${Choice} name="status" label="Status" none="Every status" query=${query} options=${STATUSES} />
       ${(text !== "" || hasChoice(query)) && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}
     </div>
-    ${list.error !== null && list.items !== undefined && html`<${FromBefore} error=${list.error} />`}
+    ${list.error !== null && list.items !== undefined && html`<${StaleNotice} error=${list.error} />`}
     ${
       list.items === undefined
-        ? html`<${NotYet} error=${list.error} rows=${10} onRetry=${list.reload} />`
+        ? html`<${LoadingState} error=${list.error} rows=${10} onRetry=${list.reload} />`
         : list.items.length === 0
           ? html`<${None} place=${place} list=${list} text=${text} isFiltered=${hasChoice(query)} />`
           : html`<${Table} label="People" columns=${columnsOf(place)} items=${list.items} />
@@ -145,7 +145,7 @@ function None({
       <button type="button" class="primary" disabled=${list.isLoadingOlder} onClick=${list.loadOlder}>
         ${list.isLoadingOlder ? "Searching…" : "Search older ones"}</button><//>`;
   }
-  if (text !== "" && !isFiltered) return html`<${Nobody} place=${place} name=${text} />`;
+  if (text !== "" && !isFiltered) return html`<${PersonNotFound} place=${place} name=${text} />`;
   if (isFiltered) {
     return html`<${EmptyState} icon="search" title="No person matches"><p>Change or clear the filter.</p>
       <button type="button" onClick=${showAll}>Show all</button><//>`;

@@ -12,7 +12,7 @@ import { InviteButton } from "./invite.ts";
 const SHOWN = 5;
 const MAX_SEARCHED_CHARS = 200;
 
-export function Nobody({ place, name }: { place: Place; name: string }): View {
+export function PersonNotFound({ place, name }: { place: Place; name: string }): View {
   const isAddress = name.includes("@");
   return html`<${EmptyState} icon="person" title=${isAddress ? "No person has this address" : "No person found"}>
       <p><b><${SafeText} text=${name} limit=${100} /></b> is not a person of this environment. ${

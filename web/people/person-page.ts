@@ -8,15 +8,15 @@ import type { PageProps } from "../base/page.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { DOCS, DocsLink } from "../component/docs-link.ts";
-import { FromBefore, Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice, StaleNotice } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
-import { HasNow } from "./current-access.ts";
-import { WentWrong } from "./failed-events.ts";
+import { CurrentAccess } from "./current-access.ts";
+import { FailedEvents } from "./failed-events.ts";
 import { PersonActs } from "./person-acts.ts";
 import { PersonFacts } from "./person-facts.ts";
 import { PersonState } from "./person-list.ts";
-import { Nobody } from "./person-not-found.ts";
-import { PersonStory } from "./person-timeline.ts";
+import { PersonNotFound } from "./person-not-found.ts";
+import { PersonTimeline } from "./person-timeline.ts";
 import { SimilarBuyers } from "./similar-buyers.ts";
 
 const REFRESH_MS = 5_000;
@@ -36,12 +36,12 @@ function Named({ place, name }: { place: Place; name: string }): View {
   const back = { back: "People", backTo: pagePath(place, "people") };
   const head = html`<${PageHead} title=${name} ...${back} />`;
   if (data === undefined)
-    return html`${head}<${NotYet} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
+    return html`${head}<${LoadingState} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
   const [found] = data.items;
   const isMeant = found !== undefined && (!name.includes("@") || same(found.email, name));
   return isMeant
     ? html`<${Known} key=${found.id} place=${place} id=${found.id} />`
-    : html`${head}<${Nobody} place=${place} name=${name} />`;
+    : html`${head}<${PersonNotFound} place=${place} name=${name} />`;
 }
 
 function same(left: string, right: string): boolean {
@@ -55,17 +55,17 @@ function Known({ place, id }: { place: Place; id: string }): View {
   const back = { back: "People", backTo: pagePath(place, "people") };
   if (data === undefined) {
     return html`<${PageHead} title="Person" ...${back} />
-      <${NotYet} error=${error} isGone=${isGone} ...${back} rows=${8} onRetry=${reload} />`;
+      <${LoadingState} error=${error} isGone=${isGone} ...${back} rows=${8} onRetry=${reload} />`;
   }
   const { person } = data;
   return html`<${PageHead} title=${person.email} ...${back} aside=${html`<${PersonState} status=${person.status} />`}>
       <${PersonActs} place=${place} now=${data} /><//>
-    ${error !== null && html`<${FromBefore} error=${error} />`}
+    ${error !== null && html`<${StaleNotice} error=${error} />`}
     ${person.status === "suspended" && html`<${Notice} kind="warn">Suspended: the person cannot use any access, and no relay acts for them.<//>`}
-    <${WentWrong} place=${place} person=${person} />
+    <${FailedEvents} place=${place} person=${person} />
     ${!data.access.granted && data.subscription === null && html`<${SimilarBuyers} place=${place} person=${person} />`}
-    <${HasNow} place=${place} now=${data} />
-    <div class="columns person-columns"><${PersonStory} place=${place} id=${id} />
+    <${CurrentAccess} place=${place} now=${data} />
+    <div class="columns person-columns"><${PersonTimeline} place=${place} id=${id} />
       <aside class="column-side" aria-label="About the person"><${PersonFacts} place=${place} now=${data} />
         <p class="quiet"><${DocsLink} to=${DOCS.access}>Why does this person have no access?<//></p></aside></div>`;
 }

@@ -5,11 +5,11 @@ import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useList } from "../base/use-list.ts";
 import { Icon, type IconName } from "../component/icon.ts";
-import { NotYet } from "../component/notice.ts";
+import { LoadingState } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
-import { Origin } from "./source-link.ts";
+import { SourceLink } from "./source-link.ts";
 
 const REFRESH_MS = 5_000;
 const ICONS: Readonly<Record<TimelineItem["kind"], IconName>> = {
@@ -27,13 +27,13 @@ const ICONS: Readonly<Record<TimelineItem["kind"], IconName>> = {
   made: "person",
 };
 
-export function PersonStory({ place, id }: { place: Place; id: string }): View {
+export function PersonTimeline({ place, id }: { place: Place; id: string }): View {
   const list = useList<TimelineItem>(apiPath(place, "persons", id, "story"), REFRESH_MS);
   return html`<section class="block" aria-label="Timeline"><div class="block-head"><h2>Timeline</h2>
       <span class="quiet">Everything that happened for this customer, newest first</span></div>
     ${
       list.items === undefined
-        ? html`<${NotYet} error=${list.error} rows=${8} onRetry=${list.reload} />`
+        ? html`<${LoadingState} error=${list.error} rows=${8} onRetry=${list.reload} />`
         : html`<ol class="story">${list.items.map((item) => html`<${Line} key=${item.id} place=${place} person=${id} item=${item} />`)}</ol>
           <${OlderButton} list=${list} none="No older entries." />`
     }</section>`;
@@ -48,7 +48,7 @@ function Line({ place, person, item }: { place: Place; person: string; item: Tim
     <span class="story-icon"><${Icon} name=${ICONS[kind]} size=${16} /></span>
     <span class="story-what"><span>${href === null ? words : html`<a data-row href=${href}>${words}</a>`}</span>
       ${detail !== null && html`<span class="story-detail"><${Sentence} text=${detail} /></span>`}</span>
-    <span class="story-from">${!isEvent && html`<${Origin} place=${place} relay=${relay} eventId=${eventId} />`}${
+    <span class="story-from">${!isEvent && html`<${SourceLink} place=${place} relay=${relay} eventId=${eventId} />`}${
       isEvent && (look === "dead" || look === "failed") && html`<a href=${href}>Show cause and replay</a>`
     }</span>
     <${Ago} at=${at} /></li>`;

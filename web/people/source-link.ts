@@ -3,7 +3,7 @@ import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 import { SafeText } from "../component/safe-text.ts";
 
-export function Origin({
+export function SourceLink({
   place,
   relay,
   eventId,

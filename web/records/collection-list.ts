@@ -12,7 +12,7 @@ import { navigate, setQuery } from "../base/route.ts";
 import { useLoad } from "../base/use-load.ts";
 import { afterMaking } from "../component/create-item.ts";
 import { Icon } from "../component/icon.ts";
-import { EmptyState, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { TabLinks } from "../component/tab-links.ts";
 import { type Column, Table } from "../component/table.ts";
@@ -55,7 +55,7 @@ function Collections({ place, query }: { place: Place; query: URLSearchParams })
     ${missing !== null && relay !== null && html`<${MissingForm} place=${place} relay=${relay} wanted=${missing} onClose=${close} onMade=${made} />`}
     ${
       data === undefined
-        ? html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`
+        ? html`<${LoadingState} error=${error} rows=${4} onRetry=${reload} />`
         : rows.length === 0
           ? html`<${EmptyState} icon="records" title="No collections yet">
             <p>A collection defines the records that your app and your relays write. Create one here, in <code>service/catalog.json</code>, or with <code>relay catalog set collection</code>.</p>

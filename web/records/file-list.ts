@@ -10,7 +10,7 @@ import { CopyButton } from "../component/copy-button.ts";
 import { Dialog } from "../component/dialog.ts";
 import { EndDialog } from "../component/end-dialog.ts";
 import { Icon } from "../component/icon.ts";
-import { EmptyState, FromBefore, Notice, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, Notice, StaleNotice } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
@@ -30,10 +30,10 @@ export function FileList({ place }: { place: Place }): View {
   const { items, error, reload } = list;
   return html`<p class="tab-lead">Files for record fields of the type <code>file</code> (by id). Up to ${MAX_FILE_MB} MB each.</p>
     <div class="tab-actions"><button data-needs="edit_records" type="button" onClick=${() => setUploading(true)}><${Icon} name="plus" size=${14} />Upload a file…</button></div>
-    ${error !== null && items !== undefined && html`<${FromBefore} error=${error} />`}
+    ${error !== null && items !== undefined && html`<${StaleNotice} error=${error} />`}
     ${
       items === undefined
-        ? html`<${NotYet} error=${error} onRetry=${reload} />`
+        ? html`<${LoadingState} error=${error} onRetry=${reload} />`
         : items.length === 0
           ? html`<${EmptyState} icon="records" title="No files yet">
             <p>Files that your app uploads appear here. You can also upload files here or with <code>relay files upload</code>.</p><//>`

@@ -9,7 +9,7 @@ import { setQuery } from "../base/route.ts";
 import { type List, useList } from "../base/use-list.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Icon } from "../component/icon.ts";
-import { EmptyState, FromBefore, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, StaleNotice } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { PageHead } from "../component/page-head.ts";
 import { PersonById } from "../component/person-link.ts";
@@ -51,10 +51,10 @@ export function RecordListPage({ place, params, query }: PageProps): View {
       <${SearchBox} value=${q} label="Text in a record" needs="read_payloads" onValue=${(typed: string) => setQuery({ q: typed.trim() })} />
       ${person !== null && html`<span class="chip">${whose.owner !== null ? "of" : "for"} <${PersonById} place=${place} id=${person} /></span>`}
       ${(person !== null || q !== "") && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}</div>
-    ${records.error !== null && records.items !== undefined && html`<${FromBefore} error=${records.error} />`}
+    ${records.error !== null && records.items !== undefined && html`<${StaleNotice} error=${records.error} />`}
     ${
       records.items === undefined
-        ? html`<${NotYet} error=${records.error} isGone=${records.isGone} ...${back} onRetry=${records.reload} />`
+        ? html`<${LoadingState} error=${records.error} isGone=${records.isGone} ...${back} onRetry=${records.reload} />`
         : records.items.length === 0
           ? html`<${None} list=${records} name=${name} isFiltered=${person !== null || q !== ""} />`
           : html`<${Table} label="Records of ${name}" columns=${columnsOf(place, name, fieldNames(shown?.collection.fields ?? null))} items=${records.items} />

@@ -9,7 +9,7 @@ import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { EndDialog } from "../component/end-dialog.ts";
 import { JsonView } from "../component/json-view.ts";
-import { FromBefore, Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice, StaleNotice } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { PersonById } from "../component/person-link.ts";
 import { SafeText } from "../component/safe-text.ts";
@@ -39,11 +39,11 @@ export function RecordPage({ place, params, query }: PageProps): View {
   const back = { back: collection, backTo: list };
   const head = html`<${PageHead} title="Record of ${collection}" ...${back}>${acts}<//>`;
   if (data === undefined)
-    return html`${head}<${NotYet} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
+    return html`${head}<${LoadingState} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
   const { record } = data;
   const leave = (): void => navigate(list, { replace: true });
   return html`${head}
-    ${error !== null && html`<${FromBefore} error=${error} />`}
+    ${error !== null && html`<${StaleNotice} error=${error} />`}
     ${record.odd !== undefined && html`<${Notice} kind="warn"><p><${Sentence} text=${record.odd} /></p><//>`}
     <${Facts} place=${place} record=${record} files=${heldFiles(shown?.collection.fields ?? null, record.data)} />
     ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} changes=${["updated", "deleted"]} />`}

@@ -13,7 +13,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { DocsLink } from "../component/docs-link.ts";
-import { Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
@@ -64,7 +64,7 @@ export function KitPreview({ place, sender, onMade }: Props): View {
   if (data !== undefined && data.kit !== shown) setShown(data.kit);
   const kit = data?.kit ?? shown;
   if (kit === null)
-    return html`<section class="card template-preview"><${NotYet} error=${error} onRetry=${reload} /></section>`;
+    return html`<section class="card template-preview"><${LoadingState} error=${error} onRetry=${reload} /></section>`;
   const { title, cannot, sellsPlans, relays, catalog, steps, docs } = kit;
   const save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
@@ -110,7 +110,7 @@ export function KitPreview({ place, sender, onMade }: Props): View {
 }
 
 /** Page after the save of a kit: the receiver URL and the secret of its source, and the steps at the provider. */
-export function KitMade({ place, made: { kit, saved } }: { place: Place; made: MadeKit }): View {
+export function KitCreated({ place, made: { kit, saved } }: { place: Place; made: MadeKit }): View {
   useLayoutEffect(() => scrollTo(0, 0), []);
   const { source, relays, changes, file } = saved;
   const loaded = useLoad<{ relay: Relay }>(apiPath(place, "relays", source)).data?.relay;

@@ -24,8 +24,8 @@ import { Ago } from "../component/time.ts";
 import { notifyDone } from "../component/toast.ts";
 import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
-import { KitMade, type MadeKit } from "./kit-choice.ts";
-import { RelayMade } from "./relay-created.ts";
+import { KitCreated, type MadeKit } from "./kit-choice.ts";
+import { RelayCreated } from "./relay-created.ts";
 import { SellChoice, useUnsold } from "./sell-choice.ts";
 import { senderPath } from "./sender-choice.ts";
 import { MadeFromSender, SecretHint } from "./sender-hint.ts";
@@ -98,11 +98,11 @@ export function NewRelayPage({ place, query }: PageProps): View {
     setSaving(false);
   };
 
-  if (madeKit !== null) return html`<${KitMade} place=${place} made=${madeKit} />`;
+  if (madeKit !== null) return html`<${KitCreated} place=${place} made=${madeKit} />`;
   if (saved !== null && sender !== "")
     return html`<${MadeFromSender} place=${place} saved=${saved} name=${sender} />`;
   if (saved !== null)
-    return html`<${RelayMade} place=${place} saved=${saved} steps=${template?.steps ?? []} />`;
+    return html`<${RelayCreated} place=${place} saved=${saved} steps=${template?.steps ?? []} />`;
   const head = html`<${PageHead} title="New relay" back="Relays" backTo=${pagePath(place, "relays")} />`;
   const kit = query.get("sell") ?? "";
   const start = readStartWay(query.get("start") ?? "");

@@ -12,7 +12,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { DAY_MS, useNow } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
-import { MakeThing } from "../component/create-item.ts";
+import { CreateItem } from "../component/create-item.ts";
 import { PasteSecretLink } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { Sentence } from "../component/sentence.ts";
@@ -129,7 +129,7 @@ function waysOf(
   const own = pagePath(place, "relays", name);
   switch (step) {
     case "catalog":
-      return html`${missing.map((thing) => html`<${MakeThing} key="${thing.kind} ${thing.name}" place=${place} thing=${thing} relay=${name} back="relay" changed=${health.change != null} />`)}`;
+      return html`${missing.map((thing) => html`<${CreateItem} key="${thing.kind} ${thing.name}" place=${place} thing=${thing} relay=${name} back="relay" changed=${health.change != null} />`)}`;
     case "url":
       return html`${place.environment === "local" && html`<p>A sender on the internet cannot reach this machine. Open a tunnel and set its address with <code>--base-url</code>, or test without the sender first.</p>`}
         <${CopyButton} text=${checklist.receiverUrl ?? ""} label="Copy the URL for the sender" />`;

@@ -38,7 +38,7 @@ export function secretsOf(
   return secrets;
 }
 
-export function RelayMade({
+export function RelayCreated({
   place,
   saved,
   steps,

@@ -9,7 +9,7 @@ import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
-import { MakeThing } from "../component/create-item.ts";
+import { CreateItem } from "../component/create-item.ts";
 import { Explanation, SAID_STANDS } from "../component/explanation.ts";
 import { FixWay, PasteSecretLink } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
@@ -76,7 +76,7 @@ export function HealthReason({
     <${Explanation} change=${change} todo=${health.todo} next=${health.next} />
     <div class="health-ways">
       ${change !== null && html`<${UndoChange} place=${place} change=${change} relay=${name} back="relay" />`}
-      ${cause !== null && cause.missing !== null && html`<${MakeThing} place=${place} thing=${cause.missing} relay=${name} back="relay" changed=${change !== null} />`}
+      ${cause !== null && cause.missing !== null && html`<${CreateItem} place=${place} thing=${cause.missing} relay=${name} back="relay" changed=${change !== null} />`}
       ${newest !== null && !isOver && html`<${FixWay} place=${place} code=${newest.reason} status=${newest.status} person=${newest.person} relay=${name} />`}
       ${
         health.code === "relay_failed" &&

@@ -14,7 +14,7 @@ import { navigate, setQuery, useRoute } from "../base/route.ts";
 import { useList } from "../base/use-list.ts";
 import { afterMaking } from "../component/create-item.ts";
 import { Dialog } from "../component/dialog.ts";
-import { FromBefore, Notice, Skeleton } from "../component/notice.ts";
+import { Notice, Skeleton, StaleNotice } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { escapeTricky } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
@@ -65,7 +65,7 @@ export function RelayHistory({ place, relay, onSaved }: Props): View {
     if (next !== null) navigate(next);
   };
   return html`<section class="block" aria-label="History">
-    ${error !== null && html`<${FromBefore} error=${error} />`}
+    ${error !== null && html`<${StaleNotice} error=${error} />`}
     ${items.length === 0 && html`<p class="none">The audit log has no version of this relay. Versions appear with the next save.</p>`}
     <ol class="versions">${items.map(
       (

@@ -30,7 +30,7 @@ type Stage =
   | { is: "planned"; file: MissedFile; plan: MissedTally }
   | { is: "imported"; tally: MissedTally };
 
-export function RelayMissed({
+export function RelayImport({
   place,
   name,
   onClose,

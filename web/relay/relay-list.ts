@@ -10,7 +10,7 @@ import { formatTimesIn, useNow } from "../base/time-words.ts";
 import { useCompleteList } from "../base/use-list.ts";
 import { Choice } from "../component/choice.ts";
 import { Icon } from "../component/icon.ts";
-import { EmptyState, FromBefore, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, StaleNotice } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { PageHead } from "../component/page-head.ts";
 import { SearchBox } from "../component/search-box.ts";
@@ -58,10 +58,10 @@ export function RelayListPage({ place, query }: PageProps): View {
       </div>`
     }
     ${place.environment === "production" && html`<${WaitingApprovals} place=${place} />`}
-    ${error !== null && items !== undefined && html`<${FromBefore} error=${error} />`}
+    ${error !== null && items !== undefined && html`<${StaleNotice} error=${error} />`}
     ${
       items === undefined
-        ? html`<${NotYet} error=${error} onRetry=${reload} />`
+        ? html`<${LoadingState} error=${error} onRetry=${reload} />`
         : all.length === 0
           ? html`<${FirstRelay} to=${pagePath(place, "relays", "new")} />`
           : shown.length === 0 && list.next === null

@@ -14,7 +14,7 @@ import { Ago } from "../component/time.ts";
 import { notifyDone } from "../component/toast.ts";
 import { useSend } from "../component/use-send.ts";
 import { EventTable } from "../event/event-table.ts";
-import { RelayCalls } from "../request/relay-requests.ts";
+import { RelayRequests } from "../request/relay-requests.ts";
 import { RelayChecklist } from "./relay-checklist.ts";
 import { RelayFunnel } from "./relay-funnel.ts";
 import { HealthReason } from "./relay-health.ts";
@@ -65,7 +65,7 @@ export function RelayOverview({
         ${health !== undefined && html`<${RelayChecklist} place=${place} relay=${relay} health=${health} missing=${missing} />`}
         <${RelayFunnel} place=${place} name=${name} />
         <${RelayEvents} place=${place} name=${name} trigger=${relay.trigger} />
-        ${relay.trigger === "receiver" && html`<${RelayCalls} place=${place} name=${name} />`}
+        ${relay.trigger === "receiver" && html`<${RelayRequests} place=${place} name=${name} />`}
       </div>
       <div class="column-side">
         ${

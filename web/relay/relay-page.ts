@@ -12,7 +12,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Icon } from "../component/icon.ts";
-import { FromBefore, NotYet } from "../component/notice.ts";
+import { LoadingState, StaleNotice } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { SecretOnce } from "../component/secret-once.ts";
 import { StateMark } from "../component/state-mark.ts";
@@ -55,7 +55,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
   const back = { back: "Relays", backTo: pagePath(place, "relays") };
   if (data === undefined) {
     return html`<${PageHead} title=${name} ...${back} />
-      <${NotYet} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
+      <${LoadingState} error=${error} isGone=${isGone} ...${back} onRetry=${reload} />`;
   }
   const { relay, health } = data;
   // Shows the response to the change, then loads the relay's new health at once.
@@ -78,7 +78,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
     <//>
     <${TabLinks} label="Relay" tabs=${tabs} chosen=${tab} />
     <${BulkReplayLine} place=${place} relay=${name} />
-    ${error !== null && html`<${FromBefore} error=${error} />`}
+    ${error !== null && html`<${StaleNotice} error=${error} />`}
     ${tab !== "definition" && html`<${WarningList} warnings=${saved?.warnings ?? []} />`}
     ${tab === "" && html`<${RelayOverview} place=${place} relay=${relay} health=${health} missing=${data.missing ?? []} remembered=${data.remembered?.message ?? null} />`}
     ${tab === "missing" && html`<${RelayRejected} place=${place} name=${name} />`}

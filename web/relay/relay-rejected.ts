@@ -7,12 +7,12 @@ import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { EndDialog } from "../component/end-dialog.ts";
-import { FromBefore, NotYet } from "../component/notice.ts";
+import { LoadingState, StaleNotice } from "../component/notice.ts";
 import { breakable, SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { Moment } from "../component/time.ts";
-import { RelayMissed } from "./relay-import.ts";
+import { RelayImport } from "./relay-import.ts";
 
 const REFRESH_MS = 5_000;
 const SHOWN_ITEMS = 200;
@@ -22,7 +22,7 @@ export function RelayRejected({ place, name }: { place: Place; name: string }): 
   const path = `${apiPath(place, "relays", name)}/rejected`;
   const { data, error, reload } = useLoad<{ rejected: RejectedView }>(path, REFRESH_MS);
   const [asks, setAsks] = useState<"import" | "close" | null>(null);
-  if (data === undefined) return html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`;
+  if (data === undefined) return html`<${LoadingState} error=${error} rows=${4} onRetry=${reload} />`;
   const { rejected } = data;
   const changes = [apiPath(place, "relays"), apiPath(place, "overview"), "/api/overview"];
   const finish = (): void => {
@@ -34,10 +34,10 @@ export function RelayRejected({ place, name }: { place: Place; name: string }): 
       ${rejected.since !== null && html`<button data-needs="edit_definitions" type="button" class="primary" onClick=${() => setAsks("import")}>Import the missing events…</button>`}
       ${rejected.since !== null && !rejected.ongoing && html`<button data-needs="replay" type="button" onClick=${() => setAsks("close")}>Close the list…</button>`}
     </div></div>
-    ${error !== null && html`<${FromBefore} error=${error} />`}
+    ${error !== null && html`<${StaleNotice} error=${error} />`}
     <div class="stack"><p><${Sentence} text=${rejected.message} /></p>
       ${rejected.items.length > 0 && html`<${Items} place=${place} items=${rejected.items} />`}</div>
-    ${asks === "import" && html`<${RelayMissed} place=${place} name=${name} onClose=${finish} />`}
+    ${asks === "import" && html`<${RelayImport} place=${place} name=${name} onClose=${finish} />`}
     ${
       asks === "close" &&
       html`<${EndDialog} title="Close the list of ${name}?" words=${formatConsequence(rejected)} act="Close the list" method="POST"

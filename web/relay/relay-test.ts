@@ -17,7 +17,7 @@ import { type CaseRequest, KeepCase } from "./keep-case.ts";
 import { readPastedCall } from "./pasted-request.ts";
 import { RelayCases } from "./relay-cases.ts";
 import { formatBody, formatSentTest, type SentTest } from "./sent-test.ts";
-import { PickedCall, StoredEvents } from "./test-pick.ts";
+import { PickedRequest, StoredEvents } from "./test-pick.ts";
 
 type Way = "example" | "paste" | "event";
 
@@ -88,7 +88,7 @@ export function RelayTest({ place, relay, query }: Props): View {
       ([one, words]) =>
         html`<button key=${one} type="button" aria-pressed=${String(way === one)} onClick=${() => setQuery({ with: one, event: "", call: one === "paste" ? call : "" })}>${wordsOf(one, words, trigger)}</button>`,
     )}</div>
-    ${call !== "" && way === "paste" && html`<${PickedCall} place=${place} name=${name} id=${call} />`}
+    ${call !== "" && way === "paste" && html`<${PickedRequest} place=${place} name=${name} id=${call} />`}
     ${way === "paste" && html`<${Paste} trigger=${trigger} text=${text} onText=${setText} onExplain=${() => void explain()} />`}
     ${way === "event" && event === "" && html`<${StoredEvents} place=${place} name=${name} />`}
     <div class="test-ways">

@@ -7,7 +7,7 @@ import type { Page } from "../base/answer.ts";
 import { writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
-import { NotYet } from "../component/notice.ts";
+import { LoadingState } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 
 /** Returns the senders in alphabetical order. */
@@ -22,7 +22,7 @@ export function senderPath(name: string): string {
 export function SenderPreview({ name, onTake }: { name: string; onTake: (text: string) => void }): View {
   const { data, error, reload } = useLoad<{ sender: SenderView }>(senderPath(name));
   if (data === undefined)
-    return html`<section class="card template-preview"><${NotYet} error=${error} onRetry=${reload} /></section>`;
+    return html`<section class="card template-preview"><${LoadingState} error=${error} onRetry=${reload} /></section>`;
   const { sender } = data;
   const { title, summary, signsEvent, definition, example, eventTypes, pitfalls, docs } = sender;
   const text = writeExact(definition, 2);

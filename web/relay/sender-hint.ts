@@ -6,7 +6,7 @@ import { apiPath, type Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Sentence } from "../component/sentence.ts";
 import { needsIssuedSecret } from "./paste-secret.ts";
-import { RelayMade } from "./relay-created.ts";
+import { RelayCreated } from "./relay-created.ts";
 import { SenderPlaces, senderPath } from "./sender-choice.ts";
 
 const FROM_WORDS = {
@@ -38,7 +38,7 @@ export function MadeFromSender({
   const todo = needsIssuedSecret(saved.relay)
     ? steps.filter((step) => !step.endsWith(sender?.secret.where ?? ""))
     : steps;
-  return html`<${RelayMade} place=${place} saved=${saved} steps=${todo} isKnownSender />`;
+  return html`<${RelayCreated} place=${place} saved=${saved} steps=${todo} isKnownSender />`;
 }
 
 /** Shows where the sender of an existing relay has its URL and secret. Shows nothing for an unknown sender. */

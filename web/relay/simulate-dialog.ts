@@ -15,7 +15,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Icon } from "../component/icon.ts";
-import { Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { EventMark } from "../component/state-mark.ts";
 import { useKits } from "./kit-choice.ts";
@@ -120,7 +120,7 @@ function SimulateDialog({
     <p>Relay sends the requests of a customer’s life to this relay, signed as ${title} signs them. Every effect is real: mails are sent and URLs are called.</p>
     ${
       data === undefined
-        ? html`<${NotYet} error=${unread} rows=${2} onRetry=${reload} />`
+        ? html`<${LoadingState} error=${unread} rows=${2} onRetry=${reload} />`
         : html`<form class="stack" onSubmit=${submit}>
       <div class="life-choice">
         <label class="field"><span>Life</span>

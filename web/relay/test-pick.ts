@@ -11,7 +11,7 @@ import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { EventMark } from "../component/state-mark.ts";
 import { Ago } from "../component/time.ts";
-import { CallRow } from "../request/request-row.ts";
+import { RequestRow } from "../request/request-row.ts";
 
 const SHOWN = 10;
 
@@ -33,7 +33,7 @@ export function StoredEvents({ place, name }: { place: Place; name: string }): V
 }
 
 /** Shows a picked request. Relay stores no body of a request without an event, so the user must get it from the sender. */
-export function PickedCall({ place, name, id }: { place: Place; name: string; id: string }): View {
+export function PickedRequest({ place, name, id }: { place: Place; name: string; id: string }): View {
   const { data } = useLoad<Page<RecentRequest>>(
     apiPath(place, "calls") + writeQuery({ relay: name, limit: 200 }),
   );
@@ -41,7 +41,7 @@ export function PickedCall({ place, name, id }: { place: Place; name: string; id
   if (data === undefined) return html`<${Skeleton} rows=${1} />`;
   if (call === undefined)
     return html`<${Notice} kind="info">Relay does not have this request any more. It keeps the last 1,000 of the environment.<//>`;
-  return html`<ul class="calls card-list"><${CallRow} place=${place} calls=${[call]} /></ul>
+  return html`<ul class="calls card-list"><${RequestRow} place=${place} calls=${[call]} /></ul>
     ${
       call.eventId === null
         ? html`<p class="quiet">Relay does not store the body and headers of unverified requests. Copy both from the delivery list of the sender and paste them here. The test shows the first difference.</p>`

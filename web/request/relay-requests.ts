@@ -8,14 +8,14 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Notice, Skeleton } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
-import { RelayMissed } from "../relay/relay-import.ts";
-import { CallRow, UnknownCallNotice } from "./request-row.ts";
+import { RelayImport } from "../relay/relay-import.ts";
+import { RequestRow, UnknownRequestNotice } from "./request-row.ts";
 import { gatherLike } from "./similar-requests.ts";
 
 const REFRESH_MS = 5_000;
 const SHOWN_CALLS = 6;
 
-export function RelayCalls({ place, name }: { place: Place; name: string }): View {
+export function RelayRequests({ place, name }: { place: Place; name: string }): View {
   const [isImporting, setImporting] = useState(false);
   const query = writeQuery({ relay: name, limit: SHOWN_CALLS });
   const calls = useLoad<Page<RecentRequest>>(apiPath(place, "calls") + query, REFRESH_MS);
@@ -30,15 +30,15 @@ export function RelayCalls({ place, name }: { place: Place; name: string }): Vie
         items.length > 0 &&
         html`<a class="button" href=${pagePath(place, "requests") + writeQuery({ relay: name })}>All requests</a>`
       }</div></div>
-    ${isImporting && html`<${RelayMissed} place=${place} name=${name} onClose=${() => setImporting(false)} />`}
-    ${meant.map((call) => html`<${UnknownCallNotice} key=${call.id} place=${place} call=${call} />`)}
+    ${isImporting && html`<${RelayImport} place=${place} name=${name} onClose=${() => setImporting(false)} />`}
+    ${meant.map((call) => html`<${UnknownRequestNotice} key=${call.id} place=${place} call=${call} />`)}
     ${calls.error !== null && html`<${Notice} kind="warn"><${Sentence} text=${calls.error} /><//>`}
     ${
       items === undefined
         ? calls.error === null && html`<${Skeleton} rows=${2} />`
         : items.length === 0
           ? html`<p class="none">None. Every request became an event.</p>`
-          : html`<ul class="calls">${gatherLike(items).map((calls) => html`<${CallRow} key=${calls.at(-1)?.id} place=${place} calls=${calls} withRelay=${calls[0].relay !== name} />`)}</ul>`
+          : html`<ul class="calls">${gatherLike(items).map((calls) => html`<${RequestRow} key=${calls.at(-1)?.id} place=${place} calls=${calls} withRelay=${calls[0].relay !== name} />`)}</ul>`
     }
   </section>`;
 }

@@ -15,13 +15,13 @@ import { useLoad } from "../base/use-load.ts";
 import { Choice, RelayChoice } from "../component/choice.ts";
 import { DOCS, DocsLink } from "../component/docs-link.ts";
 import { LiveMark } from "../component/live-mark.ts";
-import { EmptyState, FromBefore, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, StaleNotice } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { PageHead } from "../component/page-head.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { Ago } from "../component/time.ts";
 import { formatRefusal } from "./rejection-text.ts";
-import { CallEvent, CallRow, UnknownCallNotice } from "./request-row.ts";
+import { RequestEvent, RequestRow, UnknownRequestNotice } from "./request-row.ts";
 import { isLike, type LikeCalls } from "./similar-requests.ts";
 
 const REFRESH_MS = 2_000;
@@ -73,12 +73,12 @@ export function RequestListPage({ place, query }: PageProps): View {
       code === "" &&
       (unknown.data?.items ?? [])
         .filter(({ nearest }) => relay === "" || nearest === relay)
-        .map((call) => html`<${UnknownCallNotice} key=${call.id} place=${place} call=${call} />`)
+        .map((call) => html`<${UnknownRequestNotice} key=${call.id} place=${place} call=${call} />`)
     }
-    ${error !== null && isKnown && html`<${FromBefore} error=${error} />`}
+    ${error !== null && isKnown && html`<${StaleNotice} error=${error} />`}
     ${
       !isKnown
-        ? html`<${NotYet} error=${error} rows=${8} onRetry=${retry} />`
+        ? html`<${LoadingState} error=${error} rows=${8} onRetry=${retry} />`
         : lines.length === 0 && further === undefined
           ? html`<${None} place=${place} isFiltered=${isFiltered} />`
           : html`<ul class="calls card-list">${lines.map((line) => html`<${LineRow} key=${"calls" in line ? line.calls.at(-1)?.id : line.event.id} place=${place} line=${line} />`)}</ul>
@@ -133,12 +133,12 @@ function merge(calls: List<RecentRequest> | null, accepted: List<EventItem> | nu
 }
 
 function LineRow({ place, line }: { place: Place; line: Line }): View {
-  if ("calls" in line) return html`<${CallRow} place=${place} calls=${line.calls} withRelay />`;
+  if ("calls" in line) return html`<${RequestRow} place=${place} calls=${line.calls} withRelay />`;
   const { id, relay, createdAt, eventType } = line.event;
   return html`<li>
     <p class="call-head"><${StateMark} state="done" word="Accepted" />
       <a data-row href=${pagePath(place, "events", id)} aria-label="Event ${id} of ${relay.name}">${relay.name}</a>
-      <${CallEvent} event=${line.event} type=${eventType} />
+      <${RequestEvent} event=${line.event} type=${eventType} />
       <a class="call-try" href=${pagePath(place, "relays", relay.name) + writeQuery({ tab: "test", event: id })} aria-label="Test it with ${relay.name}">Test it</a>
       <span class="call-time"><${Ago} at=${createdAt} /></span></p>
   </li>`;

@@ -22,7 +22,7 @@ const MARKS = {
   answered: { state: "done", word: "Handshake" },
 } as const;
 
-export function CallRow({
+export function RequestRow({
   place,
   calls,
   withRelay = false,
@@ -41,7 +41,7 @@ export function CallRow({
     <p class="call-head"><${StateMark} ...${MARKS[outcome]} />
       ${withRelay && html`<a class="call-relay" data-row href=${pagePath(place, "relays", relay)}>${relay}</a>`}
       ${outcome === "refused" && html`<code>${code}</code>`}
-      ${event !== null && html`<${CallEvent} event=${{ ...event, reason: null }} type=${event.eventType} />`}
+      ${event !== null && html`<${RequestEvent} event=${{ ...event, reason: null }} type=${event.eventType} />`}
       ${claimed != null && html`<${Claim} claimed=${claimed} />`}
       ${count > 1 && html`<span class="chip">${formatCount(count, "request")}</span>`}
       <span class="call-time"><${Ago} at=${newest.at} /></span></p>
@@ -84,7 +84,7 @@ function FollowerOutcomes({
 }
 
 /** Shows the type, the id and the state of a request's event. */
-export function CallEvent({
+export function RequestEvent({
   event,
   type,
 }: {
@@ -107,7 +107,7 @@ function TryIt({ place, call: { id, relay } }: { place: Place; call: RecentReque
 }
 
 /** Notice for requests to a name that no receiver has. */
-export function UnknownCallNotice({ place, call }: { place: Place; call: UnknownRequest }): View {
+export function UnknownRequestNotice({ place, call }: { place: Place; call: UnknownRequest }): View {
   const { name, hidden, nearest, count, at, source } = call;
   return html`<${Notice} kind="warn">
     ${formatCount(count, "request")} to <code><${SafeText} text=${name} limit=${80} /></code>, the last <${Ago} at=${at} /> from ${source}:

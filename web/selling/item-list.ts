@@ -12,7 +12,7 @@ import { navigate, setQuery } from "../base/route.ts";
 import { useList } from "../base/use-list.ts";
 import { afterMaking } from "../component/create-item.ts";
 import { Icon } from "../component/icon.ts";
-import { EmptyState, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { type Column, Table } from "../component/table.ts";
@@ -69,7 +69,7 @@ export function ItemList({ place, kind, query }: { place: Place; kind: Kind; que
     }
     ${
       items === undefined
-        ? html`<${NotYet} error=${error} onRetry=${reload} />`
+        ? html`<${LoadingState} error=${error} onRetry=${reload} />`
         : items.length === 0
           ? kind !== "products" && html`<${FirstWords} kind=${kind} />`
           : html`<${Table} label=${BUTTONS[kind].slice("New ".length)} columns=${columnsOf(place, kind, uses)} items=${items} />

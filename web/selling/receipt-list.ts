@@ -10,7 +10,7 @@ import { useList } from "../base/use-list.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Choice } from "../component/choice.ts";
 import { Dialog } from "../component/dialog.ts";
-import { EmptyState, Notice, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, Notice } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { PersonLink } from "../component/person-link.ts";
 import { SafeText } from "../component/safe-text.ts";
@@ -44,7 +44,7 @@ export function ReceiptList({ place, query }: { place: Place; query: URLSearchPa
     </div>
     ${
       items === undefined
-        ? html`<${NotYet} error=${error} onRetry=${reload} />`
+        ? html`<${LoadingState} error=${error} onRetry=${reload} />`
         : items.length === 0
           ? html`<${EmptyState} icon="selling" title=${isFiltered ? "No receipt matches" : "No purchases yet"}>
             <p>${isFiltered ? "Enter the complete ref, as the provider writes it." : "Each product that a relay fulfills and each recorded payment has a receipt here."}</p><//>`
@@ -138,7 +138,7 @@ function Refund({
   return html`<${Dialog} title="Take back what ${item} gave ${personEmail ?? person}?" onClose=${onClose}>
     ${
       data === undefined
-        ? html`<${NotYet} error=${unread} rows=${2} onRetry=${reload} />`
+        ? html`<${LoadingState} error=${unread} rows=${2} onRetry=${reload} />`
         : html`<p><${Sentence} text=${data.plan.message} /></p>`
     }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}

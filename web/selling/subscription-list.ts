@@ -7,7 +7,7 @@ import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useList } from "../base/use-list.ts";
 import { Choice } from "../component/choice.ts";
 import { Dialog } from "../component/dialog.ts";
-import { EmptyState, Notice, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, Notice } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { PersonLink } from "../component/person-link.ts";
 import { Sentence } from "../component/sentence.ts";
@@ -31,7 +31,7 @@ export function SubscriptionList({ place, query }: { place: Place; query: URLSea
       ]} /></div>
     ${
       items === undefined
-        ? html`<${NotYet} error=${error} onRetry=${reload} />`
+        ? html`<${LoadingState} error=${error} onRetry=${reload} />`
         : items.length === 0
           ? html`<${EmptyState} icon="selling" title=${status === null ? "No subscriptions yet" : "No subscription matches"}>
             <p>A relay moves a person to a plan with <code>grant_plan</code>; record other payments under <a href=${pagePath(place, "catalog")}?tab=receipts>Receipts</a>, or from your server.</p><//>`

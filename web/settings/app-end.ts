@@ -7,7 +7,7 @@ import type { Place } from "../base/place.ts";
 import { navigate } from "../base/route.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
-import { Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
 import { SettingCard } from "./setting-card.ts";
@@ -32,7 +32,7 @@ function DeleteApp({ id, onClose }: { id: string; onClose: () => void }): View {
   const [typed, setTyped] = useState("");
   const [isForced, setForced] = useState(false);
   if (data === undefined)
-    return html`<${Dialog} title="Delete ${id}?" onClose=${onClose}><${NotYet} error=${unread} rows=${3} onRetry=${reload} /><//>`;
+    return html`<${Dialog} title="Delete ${id}?" onClose=${onClose}><${LoadingState} error=${unread} rows=${3} onRetry=${reload} /><//>`;
   const { environments, standsAgainst } = data.contents;
   const isHeld = standsAgainst !== null;
   const end = async (event: SubmitEvent): Promise<void> => {

@@ -5,7 +5,7 @@ import { formatBytes } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
-import { Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { type Column, Table } from "../component/table.ts";
@@ -62,7 +62,7 @@ export function BackupList(): View {
     put(answer);
   };
   const { send, isSending, error: refused } = useSend();
-  if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
+  if (data === undefined) return html`<${LoadingState} error=${error} onRetry=${reload} />`;
   const { folder, database, schedule, files, running, failed, copies } = data.backups;
   if (database !== null) return html`<${Elsewhere} database=${database} />`;
   const make = async (): Promise<void> => {

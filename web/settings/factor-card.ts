@@ -7,7 +7,7 @@ import { RecoveryCodes, TotpSetup } from "../account/totp-setup.ts";
 import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
-import { Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { Ago } from "../component/time.ts";
@@ -35,7 +35,7 @@ export function FactorCard(): View {
   const [removing, setRemoving] = useState<FactorView | null>(null);
   const [codes, setCodes] = useState<readonly string[] | null>(null);
   const { send, isSending, error: refused } = useSend();
-  if (data === undefined) return html`<${NotYet} error=${error} rows=${2} onRetry=${reload} />`;
+  if (data === undefined) return html`<${LoadingState} error=${error} rows=${2} onRetry=${reload} />`;
   const { factors, recoveryCodes, required, passkeyProblem } = data;
   const close = (): void => setAdding(null);
   const noPasskeys =

@@ -8,7 +8,7 @@ import { serviceNow } from "../base/service-clock.ts";
 import { useList } from "../base/use-list.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Icon } from "../component/icon.ts";
-import { EmptyState, Notice, NotYet } from "../component/notice.ts";
+import { EmptyState, LoadingState, Notice } from "../component/notice.ts";
 import { OlderButton } from "../component/older-button.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
@@ -31,7 +31,7 @@ export function KeyList({ place }: { place: Place }): View {
       <${Icon} name="plus" size=${14} />New key</button></div>
     ${
       items === undefined
-        ? html`<${NotYet} error=${error} rows=${4} onRetry=${reload} />`
+        ? html`<${LoadingState} error=${error} rows=${4} onRetry=${reload} />`
         : items.length === 0
           ? html`<${EmptyState} icon="keys" title="No keys yet"><p>Without a key, only the dashboard can use this environment.</p><//>`
           : html`<${Table} label="Keys" columns=${columnsOf(setRevoking)} items=${items} />

@@ -4,7 +4,7 @@ import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import type { Place } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
-import { NotYet } from "../component/notice.ts";
+import { LoadingState } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { type Column, Table } from "../component/table.ts";
 import { useLimits } from "./limit-usage.ts";
@@ -50,7 +50,7 @@ const COLUMNS: readonly Column<Limit>[] = [
 export function LimitList({ place }: { place: Place }): View {
   const measured = new Map<string, number>(useLimits(place).map(({ name, used }) => [name, used]));
   const { data, error, reload } = useLoad<{ server: ServerView }>("/api/server");
-  if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
+  if (data === undefined) return html`<${LoadingState} error=${error} onRetry=${reload} />`;
   const items = data.server.limits.map((limit) => ({
     ...limit,
     id: limit.name,

@@ -8,7 +8,7 @@ import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Icon } from "../component/icon.ts";
-import { Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
@@ -41,7 +41,7 @@ export function MemberList(): View {
   const [resetting, setResetting] = useState<OwnerView | null>(null);
   const [link, setLink] = useState<{ email: string; link: Link; mail: InvitationMail | null } | null>(null);
   const { send, isSending, error: refused } = useSend();
-  if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
+  if (data === undefined) return html`<${LoadingState} error=${error} rows=${3} onRetry=${reload} />`;
   if (known?.mode === "local")
     return html`<p class="tab-lead">Local development has one owner, <b>${known.owner?.email}</b>, and no passwords. The person with the link from <code>relay dev</code> is the owner. On a server, you can invite members here.</p>`;
   const relink = async (owner: OwnerView): Promise<void> => {

@@ -2,7 +2,7 @@
 import type { NodesView } from "../../src/interfaces/api/server.ts";
 import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
-import { NotYet } from "../component/notice.ts";
+import { LoadingState } from "../component/notice.ts";
 import { type Column, Table } from "../component/table.ts";
 import { timeColumn } from "../component/time-column.ts";
 
@@ -39,7 +39,8 @@ const COLUMNS: readonly Column<Node>[] = [
 
 export function NodeList(): View {
   const { data, error, reload } = useLoad<{ nodes: NodesView }>("/api/nodes", REFRESH_MS);
-  if (data === undefined) return error === null ? null : html`<${NotYet} error=${error} onRetry=${reload} />`;
+  if (data === undefined)
+    return error === null ? null : html`<${LoadingState} error=${error} onRetry=${reload} />`;
   if (data.nodes.length === 0) return null;
   return html`<section class="setting-after" aria-label="Nodes"><h2>Nodes</h2>
     <p class="tab-lead">Each node receives requests, runs events that only use the database, and serves this dashboard. One node runs the schedules, retries and outgoing calls of an environment. If it stops, another node takes over.</p>

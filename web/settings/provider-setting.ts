@@ -8,7 +8,7 @@ import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { DOCS, DocsLink } from "../component/docs-link.ts";
 import { Icon } from "../component/icon.ts";
-import { NotYet } from "../component/notice.ts";
+import { LoadingState } from "../component/notice.ts";
 import { useSend } from "../component/use-send.ts";
 import { NEW_ROLE, RoleField, type ShownMembership, toInput } from "./role-fields.ts";
 import { SettingCard, SettingSwitch } from "./setting-card.ts";
@@ -27,7 +27,7 @@ export function ProviderSetting(): View {
   const { data, error, reload } = useLoad<Settings>(PATH);
   const known = useCell(session);
   if (known?.mode === "local") return null;
-  if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
+  if (data === undefined) return html`<${LoadingState} error=${error} onRetry=${reload} />`;
   return html`<${ProviderForm} key=${data.provider?.setAt ?? ""} settings=${data} onChange=${reload} />`;
 }
 

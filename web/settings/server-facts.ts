@@ -3,13 +3,13 @@ import type { ServerView } from "../../src/interfaces/api/server.ts";
 import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
-import { Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice } from "../component/notice.ts";
 import { Ago } from "../component/time.ts";
 import { NodeList } from "./node-list.ts";
 
 export function ServerFacts(): View {
   const { data, error, reload } = useLoad<{ server: ServerView }>("/api/server");
-  if (data === undefined) return html`<${NotYet} error=${error} onRetry=${reload} />`;
+  if (data === undefined) return html`<${LoadingState} error=${error} onRetry=${reload} />`;
   const { server } = data;
   const isLocal = server.mode === "local";
   const isHttps = server.baseUrl.startsWith("https://");

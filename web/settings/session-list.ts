@@ -5,7 +5,7 @@ import { session, signOut } from "../account/session.ts";
 import { useCell } from "../base/cell.ts";
 import { html, type View } from "../base/html.ts";
 import { useLoad } from "../base/use-load.ts";
-import { Notice, NotYet } from "../component/notice.ts";
+import { LoadingState, Notice } from "../component/notice.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
 import { type Column, Table } from "../component/table.ts";
@@ -44,7 +44,7 @@ export function SessionList(): View {
   const { data, error, reload } = useLoad<{ sessions: SessionItem[] }>(PATH, 60_000);
   const { send, isSending, error: refused } = useSend();
   const known = useCell(session);
-  if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
+  if (data === undefined) return html`<${LoadingState} error=${error} rows=${3} onRetry=${reload} />`;
   const end = (one: SessionItem): void => {
     if (one.current) void signOut();
     else

@@ -4,7 +4,7 @@ import { call, sentenceOf } from "../base/api.ts";
 import { makeCell, useCell } from "../base/cell.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
-import { NotYet } from "../component/notice.ts";
+import { LoadingState } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 
 type PageOf<Props> = (props: Props) => View;
@@ -29,7 +29,7 @@ export function laterPage<Props extends object = PageProps>(
     }, []);
     const again = (): Promise<void> => reload().catch((thrown) => setError(sentenceOf(thrown)));
     const shown = html`${title !== "" && html`<${PageHead} title=${title} />`}
-      <${NotYet} error=${error} retry="Load again" onRetry=${again} />`;
+      <${LoadingState} error=${error} retry="Load again" onRetry=${again} />`;
     return isAlone ? html`<main>${shown}</main>` : shown;
   };
   return (props) => {

@@ -127,7 +127,7 @@ export const SECTIONS: readonly Section[] = [
     icon: "attention",
     group: "monitor",
     letter: "a",
-    pages: [["", laterPage("Alerts", async () => (await import("../alert/attention.ts")).AlertsPage)]],
+    pages: [["", laterPage("Alerts", async () => (await import("../alert/alerts-page.ts")).AlertsPage)]],
   },
   {
     path: "audit-log",

@@ -1,13 +1,15 @@
 /** Navigation: links by group, with the number of open attention items. */
-
-import { useAttention } from "../alert/attention-count.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
 import { Icon } from "../component/icon.ts";
 import { GROUPS, SECTIONS, type Section } from "./navigation-pages.ts";
+import { usePlaces } from "./use-places.ts";
 
 export function Navigation({ place, section }: { place: Place; section: Section | undefined }): View {
-  const attention = useAttention(place);
+  const { places } = usePlaces();
+  const attention =
+    places?.find(({ app, environment }) => app === place.app && environment === place.environment)?.needs ??
+    0;
   const link = ({ path, title, icon }: Section): View => html`<li key=${path}>
     <a href=${pagePath(place, path)} aria-current=${path === section?.path ? "page" : null}>
       <${Icon} name=${icon} /><span>${title}</span>

@@ -9,7 +9,7 @@ import { setQuery } from "../../base/route.ts";
 import { formatSpan, useNow } from "../../base/time-words.ts";
 import { useLoad } from "../../base/use-load.ts";
 import { CopyButton } from "../../component/copy-button.ts";
-import { Notice, NotYet } from "../../component/notice.ts";
+import { LoadingState, Notice } from "../../component/notice.ts";
 import { SafeText } from "../../component/safe-text.ts";
 import { Sentence } from "../../component/sentence.ts";
 import { Ago } from "../../component/time.ts";
@@ -70,7 +70,7 @@ function OpenCapture({
   if (isGone || (data !== undefined && left <= 0))
     return html`<div class="stack"><${Notice} kind="info">This capture is over, and Relay deleted its requests.<//>
       <div class="form-actions"><button type="button" class="primary" onClick=${() => setQuery({ capture: "" })}>Start again</button></div></div>`;
-  if (data === undefined) return html`<${NotYet} error=${error} rows=${3} onRetry=${reload} />`;
+  if (data === undefined) return html`<${LoadingState} error=${error} rows=${3} onRetry=${reload} />`;
   const { url, requests, isFull } = data.capture;
   return html`<div class="stack">
     <p>Register this URL at the sender, or send a request to it. It is open for another ${formatSpan(left)}.</p>

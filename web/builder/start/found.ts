@@ -9,7 +9,7 @@ import { writeExact } from "../../base/exact-json.ts";
 import { html, type View } from "../../base/html.ts";
 import { apiPath, type Place } from "../../base/place.ts";
 import { Icon } from "../../component/icon.ts";
-import { Notice, NotYet } from "../../component/notice.ts";
+import { LoadingState, Notice } from "../../component/notice.ts";
 import { SafeText } from "../../component/safe-text.ts";
 import { Sentence } from "../../component/sentence.ts";
 import { nodeAt, readTree } from "../../editor/json-tree.ts";
@@ -65,7 +65,7 @@ export function Found({
     };
   }, [request, secret, turn]);
   if (guess === null)
-    return html`<div class="stack"><${NotYet} error=${error} rows=${6} onRetry=${() => setTurn(turn + 1)} />
+    return html`<div class="stack"><${LoadingState} error=${error} rows=${6} onRetry=${() => setTurn(turn + 1)} />
       ${error !== null && html`<div class="form-actions"><button type="button" onClick=${onBack}>Choose another request</button></div>`}</div>`;
   return html`<${Guesses} place=${place} guess=${guess} error=${error} secret=${secret} onSecret=${onSecret} onBuild=${onBuild} onBack=${onBack} />`;
 }

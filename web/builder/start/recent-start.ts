@@ -6,7 +6,7 @@ import { html, type View } from "../../base/html.ts";
 import { apiPath, type Place } from "../../base/place.ts";
 import { setQuery } from "../../base/route.ts";
 import { useLoad } from "../../base/use-load.ts";
-import { Notice, NotYet } from "../../component/notice.ts";
+import { LoadingState, Notice } from "../../component/notice.ts";
 import { SafeText } from "../../component/safe-text.ts";
 import { SearchBox } from "../../component/search-box.ts";
 import { Sentence } from "../../component/sentence.ts";
@@ -58,7 +58,7 @@ export function RecentStart({
   };
   const error = events.error ?? calls.error;
   if (events.data === undefined && words === "")
-    return html`<${NotYet} error=${error} rows=${4} onRetry=${retry} />`;
+    return html`<${LoadingState} error=${error} rows=${4} onRetry=${retry} />`;
   return html`<div class="stack">
     <${SearchBox} value=${words} label="Search events and requests" onValue=${setWords} />
     ${problem !== null && html`<${Notice} kind="bad"><${Sentence} text=${problem} /><//>`}

@@ -7,7 +7,7 @@ import { PageHead } from "../component/page-head.ts";
 import { TabLinks } from "../component/tab-links.ts";
 import { AlertList, ProblemHistory } from "./alert-list.ts";
 import { AlertSwitches } from "./alert-switches.ts";
-import { OpenNeeds } from "./attention-list.ts";
+import { AttentionList } from "./attention-list.ts";
 import { ChannelList } from "./channel-list.ts";
 
 const TABS = [
@@ -25,7 +25,7 @@ export function AlertsPage({ place, query }: PageProps): View {
   const tabs = TABS.map(([name, title]) => ({ name, title, href: path + writeQuery({ tab: name }) }));
   return html`<${PageHead} title="Alerts" />
     <${TabLinks} label="Alerts" tabs=${tabs} chosen=${chosen} />
-    ${chosen === "" && html`<${OpenNeeds} place=${place} />`}
+    ${chosen === "" && html`<${AttentionList} place=${place} />`}
     ${chosen === "alerts" && html`<${AlertList} place=${place} query=${query} />`}
     ${chosen === "problems" && html`<${ProblemHistory} place=${place} query=${query} />`}
     ${chosen === "channels" && html`<${ChannelList} place=${place} />`}
