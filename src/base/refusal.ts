@@ -57,6 +57,11 @@ export function capProblems(problems: readonly Problem[], what: string): Problem
   return [...kept, { field: "", message }];
 }
 
+/** Makes the refusal of one field. */
+export function rejectField(field: string, message: string, code: RefusalCode = "invalid_input"): Refusal {
+  return new Refusal(code, message, { problems: [{ field, message }] });
+}
+
 /** Makes the refusal `invalid_definition` with the problems. Its message is the first problem's sentence. */
 export function rejectDefinition(problems: readonly Problem[]): Refusal {
   const first = problems[0];

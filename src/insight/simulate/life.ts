@@ -6,7 +6,7 @@
 import { type Static, Type } from "typebox";
 import type { Clock } from "../../base/clock.ts";
 import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
-import { Refusal } from "../../base/refusal.ts";
+import { Refusal, rejectField } from "../../base/refusal.ts";
 import { fields, orNull } from "../../base/schema.ts";
 import { showText } from "../../base/shape.ts";
 import type { Receiver } from "../../engine/receiver/receive.ts";
@@ -92,20 +92,20 @@ export async function playStep(
   input: Static<typeof lifeInput>,
   change: Change,
 ): Promise<LifeView> {
-  if (environment.name === "production") throw refuseField("environment", IN_PRODUCTION, "forbidden");
+  if (environment.name === "production") throw rejectField("environment", IN_PRODUCTION, "forbidden");
   const { kit, life, title, playLife } = await requireLife(input);
-  if (environment.heldAt !== null) throw refuseField("environment", onHold(environment.name));
+  if (environment.heldAt !== null) throw rejectField("environment", onHold(environment.name));
   const { environmentId, nowMs } = change;
   const { relays } = await deps.relays.current();
   const here = relays.filter((relay) => relay.environmentId === environmentId);
   const source = requireSource(here, kit, title);
   const followers = here.filter(({ receiver }) => receiver?.source?.id === source.id);
   const saved = findSavedKit(kit, followers);
-  if (saved.relays.length === 0) throw refuseField("kit", incomplete(kit, title));
+  if (saved.relays.length === 0) throw rejectField("kit", incomplete(kit, title));
   for (const relay of [source, ...saved.relays])
-    if (relay.waitsFor === "paused") throw refuseField("kit", paused(relay));
+    if (relay.waitsFor === "paused") throw rejectField("kit", paused(relay));
   const { run = String(Math.floor(nowMs / RUN_MS)).padStart(12, "0"), step = null } = input;
-  if (step !== null && input.run === undefined) throw refuseField("run", WITHOUT_RUN);
+  if (step !== null && input.run === undefined) throw rejectField("run", WITHOUT_RUN);
   const person = readPerson(input.person ?? `ada-${run}@example.com`);
   const playing = { names: saved.names, person, run, startMs: Number(run) * RUN_MS };
   const steps = playLife(kit, life, playing);
@@ -113,7 +113,7 @@ export async function playStep(
   const eventIds: string[] = [];
   if (step !== null) {
     const sent = steps[step - 1];
-    if (sent === undefined) throw refuseField("step", noStep(step, steps.length));
+    if (sent === undefined) throw rejectField("step", noStep(step, steps.length));
     if (kit.token !== undefined && step === 1)
       await fileToken(deps, person, kit.token.replace("{run}", run), change);
     const isNew: boolean[] = [];
@@ -175,14 +175,6 @@ function noStep(step: number, count: number): string {
   return `step is ${step}, and the life has ${count} ${count === 1 ? "step" : "steps"}: send a number from 1 to ${count}.`;
 }
 
-function refuseField(
-  field: string,
-  message: string,
-  code: "invalid_input" | "forbidden" = "invalid_input",
-): Refusal {
-  return new Refusal(code, message, { problems: [{ field, message }] });
-}
-
 interface FoundLife {
   kit: Kit;
   life: KitLife;
@@ -199,7 +191,7 @@ async function requireLife(input: Static<typeof lifeInput>): Promise<FoundLife> 
   const kit = findKit(input.kit);
   if (kit === null) {
     const known = KITS.map(({ sender }) => sender).join(", ");
-    throw refuseField(
+    throw rejectField(
       "kit",
       `kit is ${showText(input.kit)}, which has no selling kit: choose one of ${known}.`,
     );
@@ -210,19 +202,19 @@ async function requireLife(input: Static<typeof lifeInput>): Promise<FoundLife> 
   const known = kit.lives.map(({ name }) => name).join(", ");
   const what =
     input.life === "" ? "is missing" : `is ${showText(input.life)}, which the kit of ${title} does not have`;
-  throw refuseField("life", `life ${what}: choose one of ${known}.`);
+  throw rejectField("life", `life ${what}: choose one of ${known}.`);
 }
 
 /** Finds the relay that receives the provider's requests. */
 function requireSource(here: readonly LiveRelay[], { sender }: Kit, title: string): ReceiverRelay {
   const relay = here.find(({ name }) => name === sender);
   if (relay === undefined)
-    throw refuseField(
+    throw rejectField(
       "kit",
       `The kit of ${title} needs the relay ${sender}, which is not here: write it with relay init --from ${sender} --sell, and save it with relay dev or relay sync.`,
     );
   if (relay.receiver === null || relay.receiver.source !== null)
-    throw refuseField(
+    throw rejectField(
       "kit",
       `The kit needs ${sender} as a receiver with its own URL, and this relay is none: rename it, and write the kit with relay init --from ${sender} --sell.`,
     );
@@ -232,7 +224,7 @@ function requireSource(here: readonly LiveRelay[], { sender }: Kit, title: strin
 function readPerson(given: string): string {
   const address = parseEmailAddress(given);
   if (address !== null) return address;
-  throw refuseField(
+  throw rejectField(
     "person",
     `person is ${showText(given)}, which is no email address: write one such as ada@example.com.`,
   );
@@ -268,7 +260,7 @@ async function openSigner(
   const { name, receiver, definition } = source;
   const { trigger } = definition;
   if (receiver.closed === "no_secret")
-    throw refuseField(
+    throw rejectField(
       "kit",
       `The relay ${name} has no secret yet, so nothing can be signed as ${title} signs: set it with relay relays set-secret ${name}, or on the relay's page.`,
     );
@@ -284,7 +276,7 @@ async function openSigner(
       receiver.closed === null
         ? "it checks a public key, and only the provider can sign"
         : explainToOwner(source, null).cause;
-    throw refuseField(
+    throw rejectField(
       "kit",
       `Nothing can be sent to the relay ${name}: ${why}. Correct the relay, or send test requests from ${title}.`,
     );

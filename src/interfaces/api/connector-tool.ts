@@ -6,7 +6,7 @@ import type { TObject, TSchema } from "typebox";
 import { checkInput } from "../../base/check-shape.ts";
 import type { JsonObject } from "../../base/json.ts";
 import { MAX_PAGE_SIZE } from "../../base/page.ts";
-import { Refusal } from "../../base/refusal.ts";
+import { rejectField } from "../../base/refusal.ts";
 import { fields } from "../../base/schema.ts";
 import type { Route } from "../http/route.ts";
 import { aboutRoutes } from "./about.ts";
@@ -386,7 +386,7 @@ export function placeArguments(tool: Tool, given: Readonly<Record<string, unknow
   const querySchema = route.query ?? NO_FIELDS;
   for (const name of names) {
     const value = Object.hasOwn(given, name) ? given[name] : "";
-    if (value === "") throw refuseField(`\`${name}\` is missing: give the ${name}.`, name);
+    if (value === "") throw rejectField(name, `\`${name}\` is missing: give the ${name}.`);
     params[name] = readWord(name, value);
   }
   for (const [name, value] of Object.entries(given)) {
@@ -403,9 +403,5 @@ export function placeArguments(tool: Tool, given: Readonly<Record<string, unknow
 function readWord(name: string, value: unknown): string {
   if (["string", "number", "bigint", "boolean"].includes(typeof value)) return String(value);
   const what = value === null ? "null" : Array.isArray(value) ? "a list" : "an object";
-  throw refuseField(`\`${name}\` is ${what}: give a text, or leave it out if it is optional.`, name);
-}
-
-function refuseField(message: string, field: string): Refusal {
-  return new Refusal("invalid_input", message, { problems: [{ field, message }] });
+  throw rejectField(name, `\`${name}\` is ${what}: give a text, or leave it out if it is optional.`);
 }

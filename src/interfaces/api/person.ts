@@ -8,7 +8,7 @@ import { toIsoOrNull } from "../../base/clock.ts";
 import type { Json } from "../../base/json.ts";
 import { MAX_EMAIL_CHARS } from "../../base/limit.ts";
 import { readPageRequest } from "../../base/page.ts";
-import { Refusal } from "../../base/refusal.ts";
+import { Refusal, rejectField } from "../../base/refusal.ts";
 import {
   exactText,
   fields,
@@ -137,7 +137,7 @@ async function hasHoldings({ store }: HttpDeps, person: PersonRow, nowMs: number
 /** Returns the refusal for `find` or `email` with other filters, which would be ignored. */
 function rejectOtherFilters(field: "find" | "email"): Refusal {
   const message = `\`${field}\` cannot be combined with q, email, find, status or access: leave those out, or leave ${field} out.`;
-  return new Refusal("invalid_input", message, { problems: [{ field, message }] });
+  return rejectField(field, message);
 }
 
 export const personRoutes = [

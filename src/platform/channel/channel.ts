@@ -5,7 +5,7 @@
 import { type Static, Type } from "typebox";
 import { newId } from "../../base/id.ts";
 import type { JsonObject } from "../../base/json.ts";
-import { Refusal } from "../../base/refusal.ts";
+import { Refusal, rejectField } from "../../base/refusal.ts";
 import { fields, oneOf, orNull, show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
 import { breaksOneLine, cutToLine } from "../../base/text.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -304,7 +304,7 @@ function readName(name: string): string {
   const trimmed = name.trim();
   const why = breaksOneLine(trimmed);
   if (why === null && trimmed !== "" && cutToLine(trimmed, MAX_NAME_CHARS) === trimmed) return trimmed;
-  throw refuseField(
+  throw rejectBecause(
     "name",
     `${why ?? `is empty or longer than ${MAX_NAME_CHARS} characters`}: write a name such as Ops.`,
   );
@@ -320,7 +320,7 @@ function readFields(
   const names = kind.fields.map(({ name }) => name);
   const other = Object.keys(input).find((name) => !names.includes(name));
   if (other !== undefined)
-    throw refuseField(
+    throw rejectBecause(
       `fields.${cutToLine(other, 40)}`,
       `is no field of ${kind.title}: its fields are ${names.join(", ")}.`,
     );
@@ -337,9 +337,9 @@ function readField(kind: ChannelKind, field: ChannelField, given: string, deps: 
   if (value === "" && field.otherwise === null) return null;
   const path = `fields.${field.name}`;
   if (value === "")
-    throw refuseField(path, `is missing, and ${kind.title} needs its ${field.title}. ${field.help}`);
+    throw rejectBecause(path, `is missing, and ${kind.title} needs its ${field.title}. ${field.help}`);
   if (!new RegExp(`^(?:${field.pattern})$`).test(value))
-    throw refuseField(
+    throw rejectBecause(
       path,
       `is not a valid ${field.title} of ${kind.title}: write one such as ${field.example}. ${field.help}`,
     );
@@ -350,18 +350,17 @@ function readField(kind: ChannelKind, field: ChannelField, given: string, deps: 
 /** Throws `invalid_input` for an address that call_url does not call either. Resolved addresses are checked at each request. */
 function requireCallable(path: string, url: string, { local, ownHosts, allowPrivate }: ChannelDeps): void {
   const broken = checkCallUrl(url, { local, ownHosts });
-  if (broken !== null) throw refuseField(path, `is refused: ${broken.message}`);
+  if (broken !== null) throw rejectBecause(path, `is refused: ${broken.message}`);
   if (local || !isLocalOnlyUrl(url) || mayBeAllowed(url, allowPrivate)) return;
-  throw refuseField(
+  throw rejectBecause(
     path,
     "names a private host, and Relay calls only public ones, as call_url does: enter a public address, or ask the operator to allow this host with --allow-private (RELAY_ALLOW_PRIVATE).",
   );
 }
 
 /** `why` completes "`field` …". */
-function refuseField(field: string, why: string): Refusal {
-  const message = `\`${field}\` ${why}`;
-  return new Refusal("invalid_input", message, { problems: [{ field, message }] });
+function rejectBecause(field: string, why: string): Refusal {
+  return rejectField(field, `\`${field}\` ${why}`);
 }
 
 async function auditChannel(
