@@ -24,7 +24,6 @@ import type { BufferedEvent, EventToRun } from "../event/event.ts";
 import { BATCH_SIZE, runBatch } from "./batch.ts";
 import { HoldReleases } from "./hold-release.ts";
 import { type IncomingEvent, prefetch } from "./idle-relays.ts";
-import { InFlight } from "./in-flight.ts";
 import { type InlineDeps, InlineRunner } from "./inline-run.ts";
 import { failOrphanedEvents } from "./orphaned-events.ts";
 import { Poller } from "./poller.ts";
@@ -362,4 +361,24 @@ export class Runner {
     if (report.notice !== null) this.#deps.notifier.notifyRun(report.notice);
     for (const watcher of this.#deps.watchers) watcher.recordRun(report);
   };
+}
+
+/** Tracks work that has begun and not ended, by environment. */
+class InFlight {
+  readonly #pieces = new Map<Promise<void>, number>();
+
+  /** Adds work of the environment until it ends. */
+  track(environmentId: number, work: Promise<void>): void {
+    const piece = work.finally(() => this.#pieces.delete(piece));
+    this.#pieces.set(piece, environmentId);
+  }
+
+  /** Resolves when no work is left: of the environment, or of any. */
+  async whenIdle(environmentId?: number): Promise<void> {
+    for (;;) {
+      const pieces = [...this.#pieces].filter(([, owner]) => owner === (environmentId ?? owner));
+      if (pieces.length === 0) return;
+      await Promise.all(pieces.map(([piece]) => piece));
+    }
+  }
 }

@@ -9,12 +9,12 @@ import type { ResultCode } from "../../base/code/result-code.ts";
 import { newId } from "../../base/id.ts";
 import { DAY_MS, HOUR_MS } from "../../base/limit.ts";
 import type { Page, PageRequest } from "../../base/page.ts";
-import { quotingText, show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
+import { show, textOrNull, time, timeOrNull } from "../../base/schema.ts";
 import { equals, walkPage } from "../../store/index-scan.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../../store/table.ts";
 import { findEnvironmentById, isAlertEnabled } from "../account/environment.ts";
-import { AUTOMATIC_RESOLVER, clearProblem, resolveAlertsOf } from "./problem.ts";
+import { AUTOMATIC_RESOLVER, causeFields, clearProblem, resolveAlertsOf } from "./problem.ts";
 
 /** All alert codes; each has a switch on the Alerts page. */
 export const ALERT_CODES = [
@@ -77,17 +77,7 @@ export type AlertRow = RowOf<typeof ALERT>;
 
 export const alertView = Type.Object({
   id: Type.String(),
-  code: Type.String(),
-  target: Type.String(),
-  message: quotingText,
-  /** The next step for the owner; null for a code of another release. */
-  todo: textOrNull,
-  /** When it resolves by itself, where the code says it. */
-  next: textOrNull,
-  /** The change shortly before it began and the names that were probably meant, in sentences; for open ones only. */
-  hints: Type.Optional(Type.Array(Type.String())),
-  /** The docs page of the code, for callers that can open pages. */
-  docs: Type.Optional(Type.String()),
+  ...causeFields,
   count: Type.Integer(),
   at: time,
   lastAt: time,

@@ -31,9 +31,10 @@ const PROBLEM = defineTable({
 type ProblemRow = RowOf<typeof PROBLEM>;
 export type ProblemKey = Pick<ProblemRow, "environmentId" | "code" | "target">;
 
-export const problemView = Type.Object({
-  id: Type.String(),
+/** Fields with which a problem and an alert explain their cause. */
+export const causeFields = {
   code: Type.String(),
+  /** A target such as `relay:<name>`. */
   target: Type.String(),
   message: quotingText,
   /** The next step for the owner; null for a code of another release. */
@@ -44,6 +45,11 @@ export const problemView = Type.Object({
   hints: Type.Optional(Type.Array(Type.String())),
   /** The docs page of the code, for callers that can open pages. */
   docs: Type.Optional(Type.String()),
+};
+
+export const problemView = Type.Object({
+  id: Type.String(),
+  ...causeFields,
   raisedAt: time,
   clearedAt: timeOrNull,
 });
