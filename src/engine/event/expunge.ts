@@ -11,7 +11,6 @@ import {
   scalarText,
   writeJson,
 } from "../../base/json.ts";
-import { MAX_FOLLOWERS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
 import { writeAudit } from "../../platform/audit/audit.ts";
 import { spaceOf } from "../../rules/relay/customer-space.ts";
@@ -218,21 +217,20 @@ async function isAboutTarget(tx: Reader, event: SweptEvent, { text, eventSeq }: 
 
 /**
  * Lists the events of the same request that name no person, such as that of a source whose followers find the person. They have the same body and
- * time, and their numbers are next to each other. A body that this erasure redacted counts as the same.
+ * time. No other event of the environment has a number between theirs, so each is the nearest one of its relay. A body that this erasure redacted
+ * counts as the same.
  */
 async function listSiblings(tx: Reader, event: SweptEvent, { environmentId, text }: Open): Promise<number[]> {
   const { seq, createdAt, payload, preview } = event;
   const body = bodyOf(payload);
   if (body === null) return [];
   const rows = await tx.all<Pick<SweptEvent, "seq" | "payload">>(
-    `SELECT seq, payload FROM event WHERE seq >= $from AND seq <= $to AND seq <> $seq AND environment_id = $environmentId
+    `SELECT seq, payload FROM event WHERE seq IN (SELECT seq ${NEAREST}) AND environment_id = $environmentId
        AND created_at = $createdAt AND person_id IS NULL AND (instr(payload, $body) = 1 OR instr(payload, $redacted) = 1)
        AND coalesce(preview, '') IN ($preview, $redactedPreview)`,
     {
       environmentId,
       seq,
-      from: seq - MAX_FOLLOWERS,
-      to: seq + MAX_FOLLOWERS,
       createdAt,
       body,
       redacted: bodyOf(text.redactStored(payload)) ?? body,
@@ -243,6 +241,14 @@ async function listSiblings(tx: Reader, event: SweptEvent, { environmentId, text
   const isFree = await Promise.all(rows.map((row) => namesNoPerson(tx, row)));
   return rows.filter((_row, at) => isFree[at]).map((row) => row.seq);
 }
+
+/** The events of an environment that are next to an event, of each relay one before and one after it. */
+const NEAREST = `FROM (
+    SELECT (SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = relay_name.key AND seq < $seq ORDER BY seq DESC LIMIT 1) AS seq
+    FROM relay_name WHERE environment_id = $environmentId
+    UNION ALL
+    SELECT (SELECT seq FROM event INDEXED BY event_of_relay WHERE name_key = relay_name.key AND seq > $seq ORDER BY seq LIMIT 1) AS seq
+    FROM relay_name WHERE environment_id = $environmentId)`;
 
 /** Returns a receiver's payload up to its mapped values; null for other payloads. */
 function bodyOf(stored: string): string | null {
