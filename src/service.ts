@@ -11,6 +11,7 @@ import { standardError, standardOutput, tellDroppedLines } from "./base/output.t
 import { makeSigninLink, openData } from "./boot/open-data.ts";
 import { type EarlyPort, makeReadyCheck, startOnceItCan, stopListening } from "./boot/readiness.ts";
 import { Capture } from "./engine/change-capture/capture.ts";
+import { countStored } from "./engine/event/insert.ts";
 import { Health } from "./engine/health/health.ts";
 import { SharedHealth } from "./engine/health/shared-health.ts";
 import { SilenceCheck } from "./engine/health/silence-check.ts";
@@ -169,6 +170,7 @@ async function startOnce(
   const opening = { log, onGroup, onLock, observePool, early, stopped: ports.stopped };
   const { store, leases, sealer } = await openData(config, opening, started);
   metrics.observeLeases(() => leases.count());
+  metrics.observeStored(countStored);
   const { nodes } = leases;
   const digest = (text: string): Uint8Array => sealer.digest(text);
   const places = leases.holdsAll ? null : new SharedPlaces({ store, clock, digest, nodes });

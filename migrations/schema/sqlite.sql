@@ -556,6 +556,8 @@ CREATE TABLE event_block (
 
 CREATE TABLE event_last (seq INTEGER NOT NULL);
 
+CREATE VIEW event_time_step AS SELECT 2000 AS ms;
+
 CREATE TABLE factor_rule (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   required INTEGER NOT NULL

@@ -84,6 +84,8 @@ export interface Writer extends Reader {
   suppressWakeups(): void;
   /** Deduplication keys, each used once. */
   readonly keys: DedupeKeys;
+  /** Numbers for new events. Absent if no other writer can store an event meanwhile. Then the next number is the largest plus one. */
+  readonly numbers?: EventNumbers | undefined;
   /** Notifies the store's listeners of a change, after this transaction is durable. A rolled back transaction notifies no listener. */
   notify(topic: PlainTopic, environmentId?: number): void;
   notify(topic: "event" | "event_left", relayId: string): void;
@@ -95,6 +97,7 @@ export interface Writer extends Reader {
  */
 export interface PrefetchReader extends Reader {
   readonly keys: Pick<DedupeKeys, "prefetch">;
+  readonly numbers?: Pick<EventNumbers, "prefetch"> | undefined;
 }
 
 export interface SharedTransaction {
@@ -116,6 +119,17 @@ export interface DedupeKeys {
   deleteBefore(value: number): Promise<boolean>;
   /** Deletes a key that an earlier version stored. */
   deleteSlot(hash: Uint8Array, value: number): Promise<void>;
+}
+
+/**
+ * Gives numbers to new events of one transaction. No number is given twice. The numbers of an environment rise in the order of its commits. Numbers
+ * that were drawn and not used leave gaps.
+ */
+export interface EventNumbers {
+  /** Draws the numbers of events that are stored soon, in one request. */
+  prefetch(count: number): Promise<void>;
+  /** Returns the next event's number, without a promise if memory has one. */
+  next(): number | Promise<number>;
 }
 
 /** The part of the service that writes. Change capture skips `relay`, `erasure` and `move`, which gives stored data another person. */

@@ -1,13 +1,12 @@
 /**
  * Finds the rows of a table since or until a moment by binary search over `seq`, so that no index on time is needed. `created_at` rises with `seq`,
- * except for small steps of the clock. A larger clock rollback is recorded with the row that follows it, and the times rise between two rollbacks.
+ * except for small steps, up to the number in `event_time_step`. A larger clock rollback is recorded with the row that follows it, and the times
+ * rise between two rollbacks.
  */
 
 import { yieldToEventLoop } from "./index-scan.ts";
 import type { Reader, Store, Writer } from "./port.ts";
 
-/** The largest step back of the clock that is not a rollback. */
-export const CLOCK_STEP_MS = 2_000;
 /** With more pieces than this, no row is excluded. */
 const MAX_PIECES = 64;
 /** The most moments that are searched concurrently, to share round trips to a remote database. */
@@ -25,13 +24,17 @@ export async function forgetClockBack(tx: Writer, table: Timed): Promise<void> {
 }
 
 /** Returns a seq that no row since `sinceMs` is below. */
-export function firstSeqSince(tx: Reader, table: Timed, sinceMs: number): Promise<number> {
-  return firstSeqAbout(tx, table, sinceMs - CLOCK_STEP_MS);
+export async function firstSeqSince(tx: Reader, table: Timed, sinceMs: number): Promise<number> {
+  const order = await readOrder(tx, table);
+  return await findFirst(tx, table, order, sinceMs - order.stepMs);
 }
 
 /** Returns the seq of the first row since `ms`, or of one close to it if the clock made a small step back then. */
 export async function firstSeqAbout(tx: Reader, table: Timed, ms: number): Promise<number> {
-  const pieces = await listPieces(tx, table);
+  return await findFirst(tx, table, await readOrder(tx, table), ms);
+}
+
+async function findFirst(tx: Reader, table: Timed, { pieces }: TimeOrder, ms: number): Promise<number> {
   if (pieces === null) return 0;
   for (const [from, to] of pieces) {
     const seq = await findFrom(tx, table, from, to, ms);
@@ -57,26 +60,35 @@ export async function listFirstSeqs(
 
 /** Returns a seq that every row before `untilMs` is below. */
 export async function endSeqUntil(tx: Reader, table: Timed, untilMs: number): Promise<number> {
-  const pieces = await listPieces(tx, table);
+  const { pieces, stepMs } = await readOrder(tx, table);
   if (pieces === null) return Number.MAX_SAFE_INTEGER;
   for (const [from, to] of pieces.toReversed()) {
-    const seq = await findFrom(tx, table, from, to, untilMs + CLOCK_STEP_MS);
+    const seq = await findFrom(tx, table, from, to, untilMs + stepMs);
     if (seq > from) return seq;
   }
   return 0;
 }
 
-/** Lists the ranges in which times rise, from the first seq to before the second. Null if there are too many. */
-async function listPieces(tx: Reader, table: Timed): Promise<[from: number, to: number][] | null> {
+/** The order of times by number. */
+interface TimeOrder {
+  /** The ranges in which times rise, from the first seq to before the second. Null if there are too many. */
+  pieces: [from: number, to: number][] | null;
+  /** The largest step back of the time within a piece, in milliseconds. */
+  stepMs: number;
+}
+
+async function readOrder(tx: Reader, table: Timed): Promise<TimeOrder> {
   const rows = await tx.all<{ seq: number }>(
     `SELECT seq FROM clock_rollback ORDER BY seq LIMIT ${MAX_PIECES}`,
   );
-  if (rows.length === MAX_PIECES) return null;
-  const ends = await tx.get<{ first: number | null; last: number | null }>(
-    `SELECT (SELECT min(seq) FROM ${table}) AS first, (SELECT max(seq) FROM ${table}) AS last`,
+  const known = await tx.get<{ first: number | null; last: number | null; stepMs: number }>(
+    `SELECT (SELECT min(seq) FROM ${table}) AS first, (SELECT max(seq) FROM ${table}) AS last, ms AS stepMs FROM event_time_step`,
   );
-  const starts = [...new Set([ends?.first ?? 0, ...rows.map(({ seq }) => seq)])].sort((a, b) => a - b);
-  return starts.map((from, at) => [from, starts[at + 1] ?? (ends?.last ?? 0) + 1]);
+  if (known === null) throw new Error("The row of event_time_step is not there.");
+  const { first, last, stepMs } = known;
+  if (rows.length === MAX_PIECES) return { pieces: null, stepMs };
+  const starts = [...new Set([first ?? 0, ...rows.map(({ seq }) => seq)])].sort((a, b) => a - b);
+  return { pieces: starts.map((from, at) => [from, starts[at + 1] ?? (last ?? 0) + 1]), stepMs };
 }
 
 /** Returns the first seq of the range whose row, or the next existing row, is from `ms` or later. Returns `to` if there is none. */

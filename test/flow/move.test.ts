@@ -417,6 +417,7 @@ test("a moved service continues: a used dedupe key stays used, and numbers conti
     await using running = await startBareService({ config });
     const counted = () => running.rows<{ count: number; last: number }>("SELECT count(*) AS count, max(seq) AS last FROM event");
     const [before] = await counted();
+    if (config.database !== null) expect(await running.rows("SELECT last_value AS last FROM event_number")).toEqual([{ last: before?.last ?? 0 }]);
     const call = async (id: string) => {
       const { headers, body } = await signStripe(running, id, "checkout.session.completed", again);
       return await (await fetch(`${running.service.url}/hooks/${APP}/checkout`, { method: "POST", headers, body })).json();
@@ -424,7 +425,9 @@ test("a moved service continues: a used dedupe key stays used, and numbers conti
     expect(await call("evt_0")).toMatchObject({ duplicate: true });
     expect((await counted())[0]).toEqual({ count: 0, last: 0, ...before });
     expect(await call(`evt_${config.dataDir}_${config.database === null}`)).not.toHaveProperty("duplicate");
-    expect((await counted())[0]).toEqual({ count: (before?.count ?? 0) + 1, last: (before?.last ?? 0) + 1 });
+    const [after] = await counted();
+    expect(after?.count).toBe((before?.count ?? 0) + 1);
+    expect(after?.last).toBeGreaterThan(before?.last ?? 0);
   }
 });
 

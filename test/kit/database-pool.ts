@@ -25,6 +25,7 @@ interface Pattern {
 const SCHEMA_QUERY = `
   SELECT md5(string_agg(part, '|' ORDER BY part)) AS schema FROM (
     SELECT concat_ws(' ', 'column', attrelid, attnum, attname, atttypid, attnotnull, attisdropped) AS part FROM pg_attribute WHERE attrelid >= 16384
+    UNION ALL SELECT concat_ws(' ', 'sequence', seqrelid, seqincrement, seqcache) FROM pg_sequence
     UNION ALL SELECT concat_ws(' ', 'relation', oid, relname, relkind, relacl) FROM pg_class WHERE oid >= 16384 AND relkind <> 't'
     UNION ALL SELECT concat_ws(' ', 'trigger', oid, tgname, tgenabled) FROM pg_trigger
     UNION ALL SELECT concat_ws(' ', 'constraint', oid, conname) FROM pg_constraint WHERE oid >= 16384

@@ -11,7 +11,7 @@ import type { Log } from "../../base/log.ts";
 import { matchesWhere } from "../../rules/trigger/data-change.ts";
 import type { RecordView } from "../../shop/records/record.ts";
 import type { FencedStore, Writer } from "../../store/port.ts";
-import { insertEvent, type StoredPayload } from "../event/insert.ts";
+import { EventInserter, type StoredPayload } from "../event/insert.ts";
 import {
   type ChangeRow,
   hasChanges,
@@ -69,6 +69,7 @@ export async function drainChanges(
   log: Log,
 ): Promise<number> {
   const budget = { ...STEP, ...most };
+  const inserter = new EventInserter(tx);
   let finished = 0;
   let seq = 0;
   while (hasBudget(budget)) {
@@ -76,7 +77,7 @@ export async function drainChanges(
     if (change === null) break;
     budget.changes -= 1;
     budget.read -= change.data.length + (change.previousData?.length ?? 0);
-    if (!(await fanOut(tx, change, budget, nowMs, log))) break;
+    if (!(await fanOut(tx, change, { inserter, budget, nowMs, log }))) break;
     finished += 1;
     seq = change.seq;
   }
@@ -88,9 +89,7 @@ export async function drainChanges(
 async function fanOut(
   tx: Writer,
   change: ChangeRow,
-  budget: Budget,
-  nowMs: number,
-  log: Log,
+  { inserter, budget, nowMs, log }: { inserter: EventInserter; budget: Budget; nowMs: number; log: Log },
 ): Promise<boolean> {
   let views: Views | null = null;
   let payload: StoredPayload | null = null;
@@ -113,7 +112,7 @@ async function fanOut(
       if (payload === null) return true;
       budget.events -= 1;
       budget.written -= payload.text.length;
-      await insertEvent(tx, {
+      await inserter.insert({
         environmentId: change.environmentId,
         ...watcher,
         trigger: "data_change",

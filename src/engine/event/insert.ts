@@ -12,7 +12,6 @@ import {
 } from "../../base/limit.ts";
 import { cutUtf8, fitsUtf8, formatCount, utf8Bytes } from "../../base/text.ts";
 import type { PrefetchReader, SqlNames, Writer } from "../../store/port.ts";
-import { CLOCK_STEP_MS } from "../../store/time-index.ts";
 import {
   type BufferedEvent,
   EVENT,
@@ -64,17 +63,35 @@ export interface StoredEvent {
 }
 
 /**
- * Reads the highest number ever used, and the time of the newest event. `event_last` keeps the number if the newest event was deleted. The 0 is a
- * parameter, because PostgreSQL plans a statement without parameters each time.
+ * Reads the highest number ever used, the time of the newest event, and the step back of the time that needs no note. `event_last` keeps the number
+ * if the newest event was deleted. The 0 is a parameter, because PostgreSQL plans a statement without parameters each time.
  */
 const NEWEST = `SELECT max(event_last.seq, coalesce((SELECT max(seq) FROM event), ?1)) AS seq,
-    (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS atMs FROM event_last`;
+    (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS atMs, (SELECT ms FROM event_time_step) AS stepMs FROM event_last`;
 
 /** The other columns get their defaults. */
 const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, trigger, state, created_at, finished_at, reason, map_version, truncated,
     unsigned, form, warnings, dedupe_hash, payload, preview, attempts, runs, next_attempt_at, started_at, person_id)
   VALUES ($seq, $environmentId, $nameKey, $relayKey, $trigger, $state, $createdAt, $finishedAt, $reason, $mapVersion, $truncated,
     $unsigned, $form, $warnings, $dedupeHash, $payload, $preview, $attempts, $runs, $nextAttemptAtMs, $startedAtMs, $personId)`;
+
+/** The highest number used, and the time of the newest event. */
+interface Newest {
+  seq: number;
+  atMs: number | null;
+  /** The largest step back of the time that is not recorded. */
+  stepMs: number;
+}
+
+let stored = 0;
+const countOne = (): void => {
+  stored += 1;
+};
+
+/** Returns how many events this process has stored. */
+export function countStored(): number {
+  return stored;
+}
 
 /** Runs new events. */
 export interface EventDispatcher {
@@ -88,8 +105,7 @@ export interface EventDispatcher {
 export class EventInserter {
   readonly #tx: Writer;
   readonly #dispatcher: EventDispatcher | null;
-  /** The highest number used, and the time of the newest event. */
-  #newest: { seq: number; atMs: number | null } | null = null;
+  #newest: Newest | null = null;
 
   constructor(tx: Writer, dispatcher: EventDispatcher | null = null) {
     this.#tx = tx;
@@ -102,7 +118,12 @@ export class EventInserter {
     drafts: readonly (EventDraft & { dedupe: DedupeKey })[],
   ): readonly Promise<unknown>[] {
     const keys = drafts.map(({ dedupe }) => dedupe.hash);
-    return [reader.keys.prefetch?.(keys) ?? Promise.resolve(), reader.get(NEWEST, 0)];
+    const reads = [
+      reader.keys.prefetch?.(keys),
+      reader.get(NEWEST, 0),
+      reader.numbers?.prefetch(drafts.length),
+    ];
+    return reads.filter((read) => read !== undefined);
   }
 
   async insert(draft: EventDraft): Promise<StoredEvent> {
@@ -115,12 +136,12 @@ export class EventInserter {
       const first = held.length === 0 ? null : await findHolder(tx, dedupe, held);
       if (first !== null) return first;
     }
-    this.#newest ??= await tx.get<{ seq: number; atMs: number | null }>(NEWEST, 0);
-    if (this.#newest === null) throw new Error("The row of event_last is not there.");
-    const { atMs: newestAtMs } = this.#newest;
-    const seq = this.#newest.seq + 1;
+    const given = tx.numbers?.next();
+    if (this.#newest === null) [this.#newest] = await Promise.all([this.#readNewest(), given]);
+    const { atMs: newestAtMs, stepMs } = this.#newest;
+    const seq = given === undefined ? this.#newest.seq + 1 : await given;
     // Searches by time assume that it increases with the number, so each step back is recorded.
-    if (newestAtMs !== null && nowMs < newestAtMs - CLOCK_STEP_MS)
+    if (newestAtMs !== null && nowMs < newestAtMs - stepMs)
       await tx.run("INSERT INTO clock_rollback (seq) VALUES (?1)", seq);
     const warnings = payload.warnings.length === 0 ? null : writeJson([...payload.warnings]);
     const id = eventIdOf({ seq, createdAt: nowMs, formerId: null });
@@ -151,15 +172,22 @@ export class EventInserter {
       personId: null,
     };
     await tx.post(INSERT, result === null ? row : { ...row, ...changeOf(result) });
-    this.#newest = { seq, atMs: nowMs };
+    this.#newest = { seq, atMs: nowMs, stepMs };
     if (draft.source !== undefined) await EVENT.change(tx, { seq }, { source: draft.source });
     const keeping = dedupe === null ? undefined : tx.keys.add(dedupe.hash, seq);
     if (keeping !== undefined) await keeping;
     tx.notify("event_moved", draft.environmentId);
+    tx.afterCommit(countOne);
     if (result !== null) return { id, seq, duplicate: false };
     if (buffered !== null) tx.afterCommit(() => dispatcher?.enqueue(buffered));
     else if (dead === undefined) tx.notify(draft.dispatch === null ? "event_left" : "event", draft.relayId);
     return { id, seq, duplicate: false };
+  }
+
+  async #readNewest(): Promise<Newest> {
+    const newest = await this.#tx.get<Newest>(NEWEST, 0);
+    if (newest === null) throw new Error("The row of event_last is not there.");
+    return newest;
   }
 }
 

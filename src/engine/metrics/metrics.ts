@@ -124,7 +124,7 @@ export class Metrics {
   });
   readonly #stored = new Counter({
     name: "relay_events_stored_total",
-    help: "Events ever stored in this database.",
+    help: "Events that this process stored since its start.",
     registers: this.#registers,
   });
   readonly #age = this.#gauge(
@@ -200,6 +200,7 @@ export class Metrics {
   readonly #lagLoop: Loop;
   #held: () => Held | null = () => null;
   #pool: () => Pool | null = () => null;
+  #countStored: () => number = () => 0;
   #last: { atMs: number; text: Promise<string> } | null = null;
 
   constructor(deps: MetricDeps) {
@@ -247,6 +248,12 @@ export class Metrics {
   readonly observePool = (pool: () => Pool): void => {
     this.#pool = pool;
   };
+
+  /** Reads how many events were stored, for each scrape. `count` may have begun before. */
+  observeStored(count: () => number): void {
+    const before = count();
+    this.#countStored = () => count() - before;
+  }
 
   /** Counts a request to a receiver by its outcome: `accepted`, `duplicate`, `ignored`, or the code of a rejection. */
   recordRequest(outcome: string): void {
@@ -334,6 +341,7 @@ export class Metrics {
     this.#lines.inc({ stream: "stderr" }, standardError.dropped);
     this.#setLeases();
     this.#memory.set(process.memoryUsage.rss());
+    setCounter(this.#stored, this.#countStored());
     const { user, system } = process.cpuUsage();
     setCounter(this.#processor, (user + system) / 1_000_000);
   }
@@ -354,9 +362,8 @@ export class Metrics {
 
   async #readStore(store: Store): Promise<void> {
     try {
-      const { stored, oldestAtMs, listOpenProblems, ...byState } = await store.read(countQueue);
+      const { oldestAtMs, listOpenProblems, ...byState } = await store.read(countQueue);
       for (const [state, count] of Object.entries(byState)) this.#events.set({ state }, count);
-      setCounter(this.#stored, stored);
       const ageMs = oldestAtMs === null ? 0 : Math.max(0, this.#deps.clock.now() - oldestAtMs);
       this.#age.set(ageMs / 1_000);
       this.#problems.set(listOpenProblems);

@@ -13,8 +13,6 @@ interface QueueCount {
   running: number;
   failed: number;
   dead: number;
-  /** Events ever stored. */
-  stored: number;
   /** The time when the oldest event that may run and never did arrived, in milliseconds since the epoch; null where none waits. */
   oldestAtMs: number | null;
   listOpenProblems: number;
@@ -39,17 +37,9 @@ export async function countQueue(tx: Reader): Promise<QueueCount> {
     running: await inState("event_unfinished", "'queued', 'running'", "running"),
     failed: await inState("event_unhappy", "'failed', 'dead'", "failed"),
     dead: await inState("event_unhappy", "'failed', 'dead'", "dead"),
-    stored: await countStored(tx),
     oldestAtMs: await findOldest(tx),
     listOpenProblems: await count("problem WHERE cleared_at IS NULL"),
   };
-}
-
-async function countStored(tx: Reader): Promise<number> {
-  const row = await tx.get<{ seq: number }>(
-    "SELECT max(seq, coalesce((SELECT max(seq) FROM event), 0)) AS seq FROM event_last",
-  );
-  return row?.seq ?? 0;
 }
 
 /** Events of paused relays and held environments are left out, because their wait is intended. */

@@ -53,8 +53,13 @@ export function isGrantedBefore(
   return eventId === null ? number < event.arrival : number <= event.arrival;
 }
 
-/** Finds the number of the newest event; 0: none. A manual change now comes after that event and before the next. */
-export async function findNewestArrival(tx: Reader): Promise<number> {
+/**
+ * Finds a number that no event of the environment is above yet, and that each later event will be above. A manual change gets it as its arrival. On
+ * PostgreSQL, later events of the transaction may have numbers below the newest event of another environment, so the change uses up a number.
+ */
+export async function findNewestArrival(tx: Writer): Promise<number> {
+  const drawn = await tx.numbers?.next();
+  if (drawn !== undefined) return drawn - 1;
   const row = await tx.get<{ seq: number }>(NEWEST, 0);
   return row?.seq ?? 0;
 }

@@ -7,6 +7,7 @@
 import type { Sealer } from "../../platform/secret/seal.ts";
 import type { Reader, SqlNames, Writer } from "../../store/port.ts";
 import { bytes, defineTable, given, integer, orNull, type RowOf, text } from "../../store/table.ts";
+import { findNewestArrival } from "./access-order.ts";
 import { deleteFormerAddresses, findFormerHolder, listFormerAddresses } from "./former-address.ts";
 import { findNamesake, findPersonByEmail, type PersonRow, requirePerson, toEmailKey } from "./person.ts";
 
@@ -101,10 +102,8 @@ export async function erasePerson(
     { environmentId, personId, most: MAX_SOUGHT_CUSTOMERS },
   );
   const addresses = await listAddresses(tx, person);
-  const last = await tx.get<{ seq: number | null; at: number | null }>(
-    `SELECT (SELECT seq FROM event ORDER BY seq DESC LIMIT 1) AS seq,
-       (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS at`,
-  );
+  const eventSeq = await findNewestArrival(tx);
+  const last = await tx.get<{ at: number }>("SELECT created_at AS at FROM event ORDER BY seq DESC LIMIT 1");
   for (const address of addresses) {
     const contacts = { tokens: tokens.map(({ token }) => token), customers };
     const target: ErasureTarget = { personId, ...address, ...contacts, by };
@@ -113,7 +112,7 @@ export async function erasePerson(
       personId,
       // A digest of the id matches no address, so no event is blocked.
       emailDigest: digestAddress(sealer, address.namedSince === null ? personId : address.email),
-      eventSeq: last?.seq ?? 0,
+      eventSeq,
       target: sealer.seal(JSON.stringify(target), contextOf(environmentId)),
       erasedAt: Math.max(nowMs, last?.at ?? 0),
     });

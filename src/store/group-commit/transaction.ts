@@ -6,6 +6,7 @@ import {
   ANYWHERE,
   type ChangedTopics,
   type DedupeKeys,
+  type EventNumbers,
   type PrefetchReader,
   type Reader,
   type SharedTransaction,
@@ -27,6 +28,8 @@ export interface GroupConnection extends Reader {
   firstOf(error: unknown): unknown;
   /** Sends reads before they are needed. Absent on an embedded database. */
   readonly prefetch?: Reader;
+  /** Numbers for new events of the open transaction. Absent if this connection has the only writer. */
+  readonly numbers?: EventNumbers;
   /** Runs a statement without a result, in order with the others. */
   exec(sql: string): void;
   /** False after the database rolled the transaction back by itself. */
@@ -84,6 +87,10 @@ export class GroupWriter implements Writer {
 
   get prefetch(): PrefetchReader | undefined {
     return this.#open ? makePrefetchReader(this.#connection, this.#keys) : undefined;
+  }
+
+  get numbers(): EventNumbers | undefined {
+    return this.#connection.numbers;
   }
 
   get<Row>(sql: string, ...values: SqlArguments): Promise<Row | null> {
@@ -181,7 +188,7 @@ export class GroupWriter implements Writer {
 
 /** Returns undefined if the connection cannot prefetch. */
 export function makePrefetchReader(
-  { prefetch }: GroupConnection,
+  { prefetch, numbers }: GroupConnection,
   keys: DedupeKeys,
 ): PrefetchReader | undefined {
   if (prefetch === undefined) return undefined;
@@ -189,6 +196,7 @@ export function makePrefetchReader(
     get: (sql, ...values) => prefetch.get(sql, ...values),
     all: (sql, ...values) => prefetch.all(sql, ...values),
     keys,
+    numbers,
   };
 }
 

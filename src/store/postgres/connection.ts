@@ -27,6 +27,7 @@ import {
   refusalOf,
   tellApart,
 } from "./error.ts";
+import { DrawnNumbers } from "./event-number.ts";
 import { Posted } from "./pending-insert.ts";
 import { PrefetchedReads } from "./prefetch.ts";
 import { arrange, asSqliteGives } from "./value.ts";
@@ -59,6 +60,7 @@ export class PostgresConnection implements GroupConnection {
   #posted: Promise<void> = Promise.resolve();
   #toPost = new Posted();
   readonly #prefetched = new PrefetchedReads<SqlRows>();
+  #numbers = new DrawnNumbers(this);
   /** The number of statements without an answer, and when the last answer came or the first of them was sent. */
   #unanswered = 0;
   #sinceMs = 0;
@@ -136,6 +138,10 @@ export class PostgresConnection implements GroupConnection {
     all: async <Row>(sql: string, ...values: SqlArguments) => (await this.#askAhead(sql, values)) as Row[],
   };
 
+  get numbers(): DrawnNumbers {
+    return this.#numbers;
+  }
+
   /** Queues the statement. It is sent with others of its kind, before the next statement that is not queued. */
   async post(sql: string, ...values: SqlArguments): Promise<void> {
     this.#post(sql, [values]);
@@ -173,8 +179,14 @@ export class PostgresConnection implements GroupConnection {
   /** Drops the queued statements and the errors of those already sent, before a rollback. */
   discard(): void {
     this.#toPost.clear();
-    this.#prefetched.clear();
+    this.#forget();
     this.endPart();
+  }
+
+  /** Drops what the transaction read in advance. */
+  #forget(): void {
+    this.#prefetched.clear();
+    this.#numbers = new DrawnNumbers(this);
   }
 
   /** Starts a new part, so that later errors do not mix with earlier ones. Returns the part that ends. */
@@ -202,7 +214,7 @@ export class PostgresConnection implements GroupConnection {
   }
 
   exec(sql: string, ...values: SqlArguments): void {
-    if (!/^\s*(?:SELECT|SAVEPOINT|RELEASE)\b/.test(sql)) this.#prefetched.clear();
+    if (!/^\s*(?:SELECT|SAVEPOINT|RELEASE)\b/.test(sql)) this.#forget();
     this.#flush();
     const { text, places } = toPostgres(sql);
     this.#send(text, places.length === 0 ? [] : arrange(sql, places, values)).catch(this.#noteFailure());
@@ -210,7 +222,7 @@ export class PostgresConnection implements GroupConnection {
 
   /** Runs several statements without values in one message. Returns the rows of each. */
   async script(sql: string): Promise<SqlRows[]> {
-    this.#prefetched.clear();
+    this.#forget();
     this.#flush();
     return await this.#send<SqlRows[]>(sql, null);
   }
@@ -220,7 +232,7 @@ export class PostgresConnection implements GroupConnection {
    * wait for it.
    */
   async commit(): Promise<"COMMIT" | "ROLLBACK"> {
-    this.#prefetched.clear();
+    this.#forget();
     this.#flush();
     return (await this.#send("COMMIT", [])).command as "COMMIT" | "ROLLBACK";
   }

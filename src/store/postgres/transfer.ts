@@ -177,6 +177,7 @@ export class PostgresEnd implements TargetEnd {
     for (const { name } of tables)
       await this.#connection.script(`ALTER TABLE ${quote(name)} ENABLE TRIGGER USER`);
     for (const table of tables.filter(({ counted }) => !counted)) await this.#numberOn(table);
+    await this.#connection.run(CONTINUE_EVENTS);
   }
 
   /** Sets the sequences of identity columns, so that a new row gets the number after the greatest one. */
@@ -214,6 +215,10 @@ export class PostgresEnd implements TargetEnd {
     if (answer?.command === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
   }
 }
+
+/** Sets the sequence behind the number of every event that there ever was. */
+const CONTINUE_EVENTS = `SELECT setval('event_number', last) FROM (
+  SELECT greatest(event_last.seq, (SELECT max(seq) FROM event)) AS last FROM event_last) AS used WHERE last > 0`;
 
 interface Node {
   id: string;
