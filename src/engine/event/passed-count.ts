@@ -53,15 +53,20 @@ export class PassedTally {
     return taken;
   }
 
-  /** Adds counts that could not be written. */
-  restore(taken: PassedTally): void {
-    this.#minutes.push(...taken.#minutes);
+  get environmentIds(): number[] {
+    return this.#minutes.map(({ relay }) => relay.environmentId);
   }
 
-  async write(tx: Writer): Promise<void> {
+  /** Adds the counts of an environment that could not be written. */
+  restore(taken: PassedTally, of: number): void {
+    this.#minutes.push(...taken.#minutes.filter(({ relay }) => relay.environmentId === of));
+  }
+
+  /** Writes the counts of an environment, or all of them. */
+  async write(tx: Writer, of: number | null = null): Promise<void> {
     const rows = new Map<string, PassedRow>();
     for (const { relay, at, ...counts } of this.#minutes)
-      for (const outcome of OUTCOMES) {
+      for (const outcome of of === null || relay.environmentId === of ? OUTCOMES : []) {
         const { environmentId, name: relayName } = relay;
         const key = `${environmentId} ${relayName} ${outcome} ${at}`;
         const count = (rows.get(key)?.count ?? 0) + counts[outcome];

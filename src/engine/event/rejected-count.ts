@@ -49,19 +49,24 @@ export class RejectedTally {
     return taken;
   }
 
-  /** Adds counts that could not be written. */
-  restore(taken: RejectedTally): void {
-    for (const { environmentId, relayName, at, count } of taken.#counts.values())
-      this.add(environmentId, relayName, at, count);
+  get environmentIds(): number[] {
+    return [...this.#counts.values()].map(({ environmentId }) => environmentId);
   }
 
-  async write(tx: Writer): Promise<void> {
+  /** Adds the counts of an environment that could not be written. */
+  restore(taken: RejectedTally, of: number): void {
+    for (const { environmentId, relayName, at, count } of taken.#counts.values())
+      if (environmentId === of) this.add(environmentId, relayName, at, count);
+  }
+
+  /** Writes the counts of an environment, or all of them. */
+  async write(tx: Writer, of: number | null = null): Promise<void> {
     const sums = new Map<
       string,
       { environmentId: number; relayName: string; everyMs: number; at: number; count: number }
     >();
     for (const { environmentId, relayName: name, at: minute, count } of this.#counts.values())
-      for (const relayName of [name, ALL_RELAYS])
+      for (const relayName of of === null || environmentId === of ? [name, ALL_RELAYS] : [])
         for (const everyMs of WIDTHS_MS) {
           const at = minute - (minute % everyMs);
           const key = `${environmentId} ${everyMs} ${at} ${relayName}`;

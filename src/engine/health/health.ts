@@ -9,7 +9,7 @@ import { DAY_MS, type RaisableLimits } from "../../base/limit.ts";
 import type { Log } from "../../base/log.ts";
 import { WriteBehind } from "../../base/write-behind.ts";
 import type { LiveRelay, Snapshot } from "../../rules/relay/live-relay.ts";
-import type { Store, Writer } from "../../store/port.ts";
+import type { Reader, Store, Writer } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import {
   acknowledgeStreak,
@@ -24,6 +24,7 @@ import {
 } from "./condition.ts";
 import {
   CAPPED_OVER_MS,
+  type Change,
   formatNeverVerified,
   HealthProblems,
   isOutage,
@@ -40,6 +41,11 @@ const DELETE_STRAYS =
 
 /** A longer pause between two rejected requests ends the streak, because stray requests of scanners are no problem. */
 const MAX_PAUSE_MS = DAY_MS;
+
+interface Stray {
+  since: number;
+  until: number;
+}
 
 /**
  * The result of an attempt of an event. `relay` is null where it was deleted. `code` is the failure's, or why no action ran; `why` is the owner's
@@ -66,7 +72,7 @@ export class Health {
   readonly #known = new Map<string, RelayHealth>();
   readonly #unsaved = new Set<RelayHealth>();
   /** The stray requests before a verified one, by relay: the times of the first of them and of the verified one. */
-  readonly #strays = new Map<string, { since: number; until: number }>();
+  readonly #strays = new Map<string, Stray>();
   readonly problems: HealthProblems;
   /** The start in monotonic time. A time in which this process did not run proves nothing. */
   #startedMs = 0;
@@ -336,22 +342,51 @@ export class Health {
   }
 
   async #write(): Promise<void> {
-    const changes = [...this.problems.changes];
     const noted = [...this.#unsaved];
     const strays = [...this.#strays];
-    if (changes.length === 0 && noted.length === 0) return;
-    this.#unsaved.clear();
-    this.#strays.clear();
+    if (this.problems.changes.length === 0 && noted.length === 0) return;
+    const relayIds = [...noted.map(({ relayId }) => relayId), ...strays.map(([relayId]) => relayId)];
+    const environments = await this.deps.store.read((tx) => findEnvironments(tx, relayIds));
+    const parts = new Map<number, Part>();
+    const partOf = (environmentId: number): Part => {
+      const part = parts.get(environmentId) ?? { changes: [], noted: [], strays: [] };
+      parts.set(environmentId, part);
+      return part;
+    };
+    for (const change of this.problems.changes) partOf(change.problem.environmentId).changes.push(change);
+    // A relay without an environment was deleted.
+    for (const known of noted) {
+      this.#unsaved.delete(known);
+      const environmentId = environments.get(known.relayId);
+      if (environmentId !== undefined) partOf(environmentId).noted.push(known);
+    }
+    for (const [relayId, former] of strays) {
+      const stray = this.#strays.get(relayId) ?? former;
+      this.#strays.delete(relayId);
+      const environmentId = environments.get(relayId);
+      if (environmentId !== undefined) partOf(environmentId).strays.push([relayId, stray]);
+    }
+    const written = await Promise.allSettled([...parts].map((part) => this.#writePart(...part)));
+    for (const one of written) if (one.status === "rejected") throw one.reason;
+  }
+
+  /** Writes what waits for the relays of one environment in one transaction. If it throws, all of it waits again. */
+  async #writePart(environmentId: number, { changes, noted, strays }: Part): Promise<void> {
+    const { store } = this.deps;
     let onDurable: () => void;
     try {
       onDurable = await this.save(noted, (rows) =>
-        this.deps.store.write("app", async (tx) => {
-          for (const change of changes) await writeChange(tx, change);
-          // In one transaction with the end of their streak, because a crash between the two would turn them into missing events of an outage.
-          for (const [relayId, { since, until }] of strays)
-            await tx.run(DELETE_STRAYS, { relayId, since, until });
-          await rows(tx);
-        }),
+        store.write(
+          "app",
+          async (tx) => {
+            for (const change of changes) await writeChange(tx, change);
+            // In one transaction with the end of their streak, because a crash between the two would turn them into missing events of an outage.
+            for (const [relayId, { since, until }] of strays)
+              await tx.run(DELETE_STRAYS, { relayId, since, until });
+            await rows(tx);
+          },
+          environmentId,
+        ),
       );
     } catch (error) {
       for (const known of noted) this.#unsaved.add(known);
@@ -359,7 +394,7 @@ export class Health {
         this.#strays.set(relayId, { since, until: this.#strays.get(relayId)?.until ?? until });
       throw error;
     }
-    this.problems.changes.splice(0, changes.length);
+    this.problems.removeWritten(changes);
     onDurable();
   }
 
@@ -373,4 +408,20 @@ export class Health {
       for (const { known, row } of rows) known.storedAcceptedAt = row.acceptedAt;
     };
   }
+}
+
+/** What one environment has to write. */
+interface Part {
+  changes: Change[];
+  noted: RelayHealth[];
+  strays: [relayId: string, stray: Stray][];
+}
+
+/** Finds the environment of each relay that exists. */
+async function findEnvironments(tx: Reader, relayIds: readonly string[]): Promise<Map<string, number>> {
+  if (relayIds.length === 0) return new Map();
+  const sql =
+    "SELECT id, environment_id AS environmentId FROM relay WHERE id IN (SELECT value FROM json_each($ids))";
+  const rows = await tx.all<{ id: string; environmentId: number }>(sql, { ids: JSON.stringify(relayIds) });
+  return new Map(rows.map(({ id, environmentId }) => [id, environmentId]));
 }

@@ -150,7 +150,7 @@ interface HealthProblem extends ProblemKey {
 }
 
 /** A change of a problem. A null message sends no alert. `alerted`: another alert reported it already. */
-interface Change {
+export interface Change {
   problem: HealthProblem;
   kind: "raise" | "update" | "clear";
   alerted: boolean;
@@ -242,6 +242,11 @@ export class HealthProblems {
     const problem = problemOf(relay, code);
     if (this.standing.delete(keyOf(problem)))
       this.#change({ problem, kind: "clear", alerted: false, message: OVER[code](relay.name) });
+  }
+
+  /** Forgets changes that are written. */
+  removeWritten(written: readonly Change[]): void {
+    for (const change of written) this.changes.splice(this.changes.indexOf(change), 1);
   }
 
   isRaised(relay: LiveRelay, code: HealthCode): boolean {

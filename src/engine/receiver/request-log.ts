@@ -1,6 +1,6 @@
 /**
- * Collects requests that became no event, and writes them to the request log once a second, in one transaction, equal ones as one row
- * (request-coalescing.ts). A flood thus costs the disk almost nothing, and a crash loses at most the last second. Notifications report requests of
+ * Collects requests that became no event, and writes them to the request log once a second, in one transaction for each environment, equal ones as
+ * one row (request-coalescing.ts). A flood thus costs the disk almost nothing, and a crash loses at most the last second. Notifications report requests of
  * one relay and cause together with their number. It decides nothing about a request.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -28,7 +28,12 @@ import {
 } from "./request.ts";
 import { type CoalescedRequest, PlainCauses, RequestCoalescer } from "./request-coalescing.ts";
 import { showUnknownName } from "./unknown-name.ts";
-import { findUnknownRequests, type UnknownRequest, writeUnknownRequests } from "./unknown-request.ts";
+import {
+  type FoundCalls,
+  findUnknownRequests,
+  type UnknownRequest,
+  writeUnknownRequests,
+} from "./unknown-request.ts";
 
 const WRITE_AFTER_MS = 1_000;
 /** In local development a developer waits for the line. */
@@ -90,6 +95,8 @@ export class RequestLog {
   readonly #folds = new RequestCoalescer(this.#causes);
   /** The requests to unknown names, by app and name. */
   #unknown = new Map<string, UnknownRequest>();
+  /** Requests to unknown names that were assigned to environments, and could not be written. */
+  #assigned: FoundCalls["unknown"] = [];
   readonly #kinds = new Map<string, Kind>();
   readonly #ledger = new RejectionLedger();
   readonly #rejected = new RejectedTally();
@@ -258,59 +265,115 @@ export class RequestLog {
     await this.#deps.causesFound();
     this.#notify();
     this.#folds.prune(this.#deps.clock.now());
-    const noted = this.#noted;
-    const unknown = this.#unknown;
     const tallies = [this.#ledger, this.#rejected, this.#passed];
-    if (noted.size === 0 && unknown.size === 0 && tallies.every(({ isEmpty }) => isEmpty)) return;
-    let losses: ReturnType<RejectionLedger["take"]> = new Map();
-    const rejected = this.#rejected.take();
-    const passed = this.#passed.take();
+    const isEmpty = this.#noted.size + this.#unknown.size + this.#assigned.length === 0;
+    if (isEmpty && tallies.every((tally) => tally.isEmpty)) return;
+    await this.#assignUnknown();
+    const snapshot = await this.#deps.relays.current();
+    // The streak of rejected requests is stored before their rows, and its end deletes the rows of stray ones. The rows are taken last, so that such
+    // an end always follows this transaction.
+    if (!this.#ledger.isEmpty) await this.#deps.health.flush();
+    const losses = [...this.#ledger.take()].map(([relayId, lost]) => {
+      const environmentId = snapshot.findRelay(relayId)?.environmentId;
+      return { environmentId, relayId, lost };
+    });
+    const [noted, assigned, rejected, passed] = [
+      this.#noted,
+      this.#assigned,
+      this.#rejected.take(),
+      this.#passed.take(),
+    ];
     for (const calls of noted.values()) detach(calls);
     this.#noted = new Map();
+    this.#assigned = [];
+    const environmentIds = new Set([
+      ...noted.keys(),
+      ...[...assigned, ...losses].flatMap(({ environmentId = [] }) => environmentId),
+      ...rejected.environmentIds,
+      ...passed.environmentIds,
+    ]);
+    const written = await Promise.allSettled(
+      [...environmentIds].map((environmentId) =>
+        this.#writePart({
+          environmentId,
+          calls: noted.get(environmentId) ?? [],
+          unknown: assigned.filter((one) => one.environmentId === environmentId),
+          losses: new Map(
+            losses
+              .filter((one) => one.environmentId === environmentId)
+              .map(({ relayId, lost }) => [relayId, lost]),
+          ),
+          rejected,
+          passed,
+        }),
+      ),
+    );
+    for (const one of written) if (one.status === "rejected") throw one.reason;
+  }
+
+  /** Finds the environments of the requests to unknown names, and reports them. Requests of a deleted relay go to its log. */
+  async #assignUnknown(): Promise<void> {
+    if (this.#unknown.size === 0) return;
+    const unknown = this.#unknown;
     this.#unknown = new Map();
+    const { store, relays, notifier } = this.#deps;
     try {
-      const { store, relays, notifier } = this.#deps;
       const found = await findUnknownRequests(store, await relays.current(), [...unknown.values()]);
-      const former = Map.groupBy(found.former, ({ environmentId }) => environmentId);
-      const written = [...new Set([...noted.keys(), ...former.keys()])].map((environmentId) => {
-        const own = (former.get(environmentId) ?? []).map((call) => ({ ...call, fold: null }));
-        const calls: CoalescedRequest[] = [...(noted.get(environmentId) ?? []), ...own].slice(
-          -MAX_RECENT_CALLS,
-        );
-        return { environmentId, calls };
-      });
-      // The streak of rejected requests is stored before their rows, and its end deletes the rows of stray ones. The rows are taken last, so that such
-      // an end always follows this transaction.
-      if (!this.#ledger.isEmpty) await this.#deps.health.flush();
-      losses = this.#ledger.take();
-      const rows = await store.write("app", async (tx) => {
-        const seqs: number[][] = [];
-        for (const { environmentId, calls } of written) {
-          seqs.push(await writeRecentRequests(tx, environmentId, calls));
-          tx.notify("call", environmentId);
-        }
-        await writeUnknownRequests(tx, found.unknown);
-        await writeRejections(tx, losses);
-        await rejected.write(tx);
-        if (!passed.isEmpty) await passed.write(tx);
-        return seqs;
-      });
-      for (const [at, { calls }] of written.entries())
-        for (const [nth, { fold }] of calls.entries()) if (fold !== null) fold.seq = rows[at]?.[nth] ?? null;
+      for (const call of found.former) {
+        const calls = this.#noted.get(call.environmentId) ?? [];
+        this.#noted.set(call.environmentId, [...calls, { ...call, fold: null }].slice(-MAX_RECENT_CALLS));
+      }
+      this.#assigned.push(...found.unknown);
       for (const notice of found.notices) notifier.notifyUnknownCall(notice);
     } catch (error) {
-      this.#ledger.restore(losses);
-      this.#rejected.restore(rejected);
-      this.#passed.restore(passed);
-      for (const [environmentId, calls] of noted) {
-        const later = this.#noted.get(environmentId) ?? [];
-        this.#noted.set(environmentId, [...calls, ...later].slice(-MAX_RECENT_CALLS));
-      }
       for (const [key, call] of unknown)
         if (!this.#unknown.has(key) && this.#unknown.size < MAX_UNKNOWN_NAMES) this.#unknown.set(key, call);
       throw error;
     }
   }
+
+  /** Writes what waits for one environment in one transaction. If it throws, all of it waits again. */
+  async #writePart({ environmentId, calls, unknown, losses, rejected, passed }: Part): Promise<void> {
+    try {
+      const rows = await this.#deps.store.write(
+        "app",
+        async (tx) => {
+          const seqs = calls.length === 0 ? [] : await writeRecentRequests(tx, environmentId, calls);
+          if (calls.length > 0) tx.notify("call", environmentId);
+          await writeUnknownRequests(tx, unknown);
+          await writeRejections(tx, losses);
+          await rejected.write(tx, environmentId);
+          await passed.write(tx, environmentId);
+          return seqs;
+        },
+        environmentId,
+      );
+      for (const [nth, { fold }] of calls.entries()) if (fold !== null) fold.seq = rows[nth] ?? null;
+    } catch (error) {
+      this.#ledger.restore(losses);
+      this.#rejected.restore(rejected, environmentId);
+      this.#passed.restore(passed, environmentId);
+      this.#assigned.push(...unknown.slice(-MAX_UNKNOWN_NAMES));
+      this.#putBack(environmentId, calls);
+      throw error;
+    }
+  }
+
+  /** Puts requests in front of those that the environment's log got since. */
+  #putBack(environmentId: number, calls: readonly CoalescedRequest[]): void {
+    const later = this.#noted.get(environmentId) ?? [];
+    this.#noted.set(environmentId, [...calls, ...later].slice(-MAX_RECENT_CALLS));
+  }
+}
+
+/** What one environment has to write. The tallies are those of all environments. */
+interface Part {
+  environmentId: number;
+  calls: readonly CoalescedRequest[];
+  unknown: FoundCalls["unknown"];
+  losses: ReturnType<RejectionLedger["take"]>;
+  rejected: RejectedTally;
+  passed: PassedTally;
 }
 
 /** Detaches the requests from their groups, because a later request of the group is another write to the same row. */

@@ -74,7 +74,7 @@ export interface UnknownRequest {
   count: number;
 }
 
-interface FoundCalls {
+export interface FoundCalls {
   /** Requests of environments that deleted a relay of the name, or have one with another trigger. */
   former: RecentRequest[];
   unknown: Omit<UnknownRow, "seq" | "firstAt">[];
