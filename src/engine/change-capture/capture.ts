@@ -10,11 +10,13 @@ import { BackgroundJob, type Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import { matchesWhere } from "../../rules/trigger/data-change.ts";
 import type { RecordView } from "../../shop/records/record.ts";
+import { eachEnvironment } from "../../store/each-environment.ts";
 import type { FencedStore, Writer } from "../../store/port.ts";
 import { EventInserter, type StoredPayload } from "../event/insert.ts";
 import {
+  type ChangeRange,
   type ChangeRow,
-  hasChanges,
+  listChangedEnvironments,
   listWatchers,
   makeChangePayload,
   nextChange,
@@ -52,28 +54,42 @@ export class Capture extends BackgroundJob {
   }
 
   protected override async turn(): Promise<undefined> {
-    const { store, clock, log } = this.#deps;
+    const { store } = this.#deps;
     await this.loop.repeat(async () => {
-      if (!(await store.read(hasChanges))) return false;
-      await store.write("app", (tx) => drainChanges(tx, {}, clock.now(), log));
-      return true;
+      const changed = await store.read(listChangedEnvironments);
+      await eachEnvironment(changed, (_, [range]) => this.#drain(range));
+      return changed.length > 0;
     });
+  }
+
+  /** Takes all changes of the range, so that an environment does not wait for another one after each step. */
+  async #drain(range: ChangeRange): Promise<void> {
+    const { store, clock, log } = this.#deps;
+    const step = async (tx: Writer): Promise<boolean> => {
+      await drainChanges(tx, {}, clock.now(), log, range);
+      return (await nextChange(tx, 0, range)) !== null;
+    };
+    await this.loop.repeat(() => store.write("app", step, range.environmentId));
   }
 }
 
-/** Takes one step: the oldest changes, and of the last one as many watchers as the budget allows. Returns how many changes it finished. */
+/**
+ * Takes one step: the oldest changes, and of the last one as many watchers as the budget allows. `range` limits it to changes of one environment.
+ * Returns how many changes it finished.
+ */
 export async function drainChanges(
   tx: Writer,
   most: Partial<Budget>,
   nowMs: number,
   log: Log,
+  range: ChangeRange | null = null,
 ): Promise<number> {
   const budget = { ...STEP, ...most };
   const inserter = new EventInserter(tx);
   let finished = 0;
   let seq = 0;
   while (hasBudget(budget)) {
-    const change = await nextChange(tx, seq);
+    const change = await nextChange(tx, seq, range);
     if (change === null) break;
     budget.changes -= 1;
     budget.read -= change.data.length + (change.previousData?.length ?? 0);
@@ -81,7 +97,7 @@ export async function drainChanges(
     finished += 1;
     seq = change.seq;
   }
-  if (finished > 0) await trimChanges(tx, seq);
+  if (finished > 0) await trimChanges(tx, seq, range);
   return finished;
 }
 

@@ -41,9 +41,32 @@ export const RECORD_CHANGE = defineTable({
 
 export type ChangeRow = RowOf<typeof RECORD_CHANGE>;
 
-/** Finds the oldest change after `seq`, or null. */
-export function nextChange(tx: Reader, seq: number): Promise<ChangeRow | null> {
-  return RECORD_CHANGE.get(tx, "WHERE seq > $seq ORDER BY seq LIMIT 1", { seq });
+/** The oldest changes of an environment, up to a number. */
+export interface ChangeRange {
+  environmentId: number;
+  untilSeq: number;
+}
+
+/** The most changes, of all environments, among which one step looks for those of its environment. */
+const MAX_LOOKED_AT = 1_000;
+
+/** Lists the environments of the oldest changes. */
+export function listChangedEnvironments(tx: Reader): Promise<ChangeRange[]> {
+  return tx.all<ChangeRange>(
+    `SELECT environment_id AS environmentId, max(seq) AS untilSeq
+     FROM (SELECT environment_id, seq FROM record_change ORDER BY seq LIMIT ${MAX_LOOKED_AT}) AS oldest GROUP BY environment_id`,
+  );
+}
+
+/** Finds the oldest change after `seq`, of the range or of all environments. Returns null where there is none. */
+export function nextChange(tx: Reader, seq: number, range: ChangeRange | null): Promise<ChangeRow | null> {
+  return range === null
+    ? RECORD_CHANGE.get(tx, "WHERE seq > $seq ORDER BY seq LIMIT 1", { seq })
+    : RECORD_CHANGE.get(
+        tx,
+        "WHERE seq > $seq AND seq <= $untilSeq AND environment_id = $environmentId ORDER BY seq LIMIT 1",
+        { seq, ...range },
+      );
 }
 
 interface Watcher {
@@ -78,15 +101,14 @@ export async function listWatchers(
   }));
 }
 
-/** Reports whether any change waits. */
-export async function hasChanges(tx: Reader): Promise<boolean> {
-  return (await tx.get("SELECT 1 FROM record_change LIMIT 1")) !== null;
-}
-
-/** Trims the log up to and including `seq`, in the transaction that inserts the last events. */
-export async function trimChanges(tx: Writer, seq: number): Promise<void> {
-  await tx.run("DELETE FROM record_change WHERE seq <= ?1", seq);
-  await tx.run("DELETE FROM past_record_watch WHERE until <= ?1", seq);
+/** Trims the log up to and including `seq`, of the range or of all environments, in the transaction that inserts the last events. */
+export async function trimChanges(tx: Writer, seq: number, range: ChangeRange | null): Promise<void> {
+  const ofRange = range === null ? "" : "AND environment_id = $environmentId";
+  const values = range === null ? { seq } : { seq, environmentId: range.environmentId };
+  await tx.run(`DELETE FROM record_change WHERE seq <= $seq ${ofRange}`, values);
+  const ofRelays =
+    range === null ? "" : "AND relay_id IN (SELECT id FROM relay WHERE environment_id = $environmentId)";
+  await tx.run(`DELETE FROM past_record_watch WHERE until <= $seq ${ofRelays}`, values);
 }
 
 /**

@@ -213,8 +213,10 @@ export async function stepBulkReplay(
 }
 
 /** Lists the running bulk replays of all environments. */
-export async function listRunning(tx: Reader): Promise<{ id: string; perSecond: number }[]> {
-  return await BULK_REPLAY.pick("id", "perSecond").all(
+export async function listRunning(
+  tx: Reader,
+): Promise<Pick<BulkReplayRow, "id" | "environmentId" | "perSecond">[]> {
+  return await BULK_REPLAY.pick("id", "environmentId", "perSecond").all(
     tx,
     "INDEXED BY bulk_replay_running WHERE state = 'running' ORDER BY id",
   );

@@ -10,6 +10,7 @@ import {
   showRejected,
 } from "../../rules/relay/rejected-request.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
+import { eachEnvironment } from "../../store/each-environment.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { FencedStore, Reader, Writer } from "../../store/port.ts";
 import { type DedupeKey, findDuplicate, keyOfEventId } from "./insert.ts";
@@ -40,7 +41,9 @@ async function markArrivals(store: RejectedStore, nowMs: number): Promise<void> 
   const missing = await store.read((tx) => tx.all<Missing>(MISSING));
   for (let at = 0; at < missing.length; at += IDS_AT_ONCE) {
     const some = missing.slice(at, at + IDS_AT_ONCE);
-    await store.write("app", (tx) => markSome(tx, some, nowMs));
+    await eachEnvironment(some, (environmentId, own) =>
+      store.write("app", (tx) => markSome(tx, own, nowMs), environmentId),
+    );
     await yieldToEventLoop();
   }
 }
@@ -102,14 +105,21 @@ async function updateProblems(store: RejectedStore, nowMs: number): Promise<void
   for (const { relay } of found)
     if (relay !== null)
       messages.set(relay.id, (await store.read((tx) => showRejected(tx, relay, nowMs))).message);
-  await store.write("app", async (tx) => {
-    for (const { relay, environmentId, target } of await listChanges(tx)) {
-      const key = { environmentId, code: REQUESTS_REJECTED, target, nowMs };
-      const message = relay === null ? undefined : messages.get(relay.id);
-      if (relay === null) await clearProblem(tx, key);
-      else if (message !== undefined) await raiseProblem(tx, { ...key, message });
-    }
-  });
+  await eachEnvironment(found, (environmentId) =>
+    store.write(
+      "app",
+      async (tx) => {
+        for (const { relay, target, ...of } of await listChanges(tx)) {
+          if (of.environmentId !== environmentId) continue;
+          const key = { environmentId, code: REQUESTS_REJECTED, target, nowMs };
+          const message = relay === null ? undefined : messages.get(relay.id);
+          if (relay === null) await clearProblem(tx, key);
+          else if (message !== undefined) await raiseProblem(tx, { ...key, message });
+        }
+      },
+      environmentId,
+    ),
+  );
 }
 
 interface ProblemChange {

@@ -3,18 +3,31 @@ import { RETRY_DELAYS_MS } from "../../base/limit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
 import { EVENT, RELAY_ID } from "./event.ts";
 
-/** Makes up to `limit` retries due whose time has come, the earliest first. Returns how many. */
-export async function promoteDueRetries(tx: Writer, limit: number, nowMs: number): Promise<number> {
-  const due = await tx.all<{ relayId: string | null }>(
-    `UPDATE event SET next_attempt_at = NULL WHERE seq IN (
-       SELECT seq FROM event INDEXED BY event_retry
-       WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND next_attempt_at <= ?1 ORDER BY next_attempt_at LIMIT ?2)
-     RETURNING ${RELAY_ID}`,
+interface DueRetry {
+  seq: number;
+  environmentId: number;
+}
+
+/** Lists up to `limit` retries whose time has come, the earliest first. */
+export function listDueRetries(tx: Reader, limit: number, nowMs: number): Promise<DueRetry[]> {
+  return tx.all<DueRetry>(
+    `SELECT seq, environment_id AS environmentId FROM event INDEXED BY event_retry
+     WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND next_attempt_at <= ?1 ORDER BY next_attempt_at LIMIT ?2`,
     nowMs,
     limit,
   );
-  for (const { relayId } of due) if (relayId !== null) tx.notify("event", relayId);
-  return due.length;
+}
+
+/** Makes these retries due that still wait and whose time has come. */
+export async function promoteRetries(tx: Writer, retries: readonly DueRetry[], nowMs: number): Promise<void> {
+  const promoted = await tx.all<{ relayId: string | null }>(
+    `UPDATE event SET next_attempt_at = NULL WHERE seq IN (SELECT CAST(value AS INTEGER) FROM json_each(?1))
+       AND state = 'queued' AND next_attempt_at IS NOT NULL AND next_attempt_at <= ?2
+     RETURNING ${RELAY_ID}`,
+    JSON.stringify(retries.map(({ seq }) => seq)),
+    nowMs,
+  );
+  for (const { relayId } of promoted) if (relayId !== null) tx.notify("event", relayId);
 }
 
 /** The position of a walk through the waiting retries. */

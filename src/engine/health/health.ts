@@ -410,7 +410,7 @@ export class Health {
   }
 }
 
-/** What one environment has to write. */
+/** The changes of one environment that wait to be written. */
 interface Part {
   changes: Change[];
   noted: RelayHealth[];

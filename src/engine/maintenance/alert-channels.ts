@@ -126,10 +126,14 @@ export class AlertChannels extends BackgroundJob {
       const taken = entries.splice(0, countFitting(kind, alerts));
       const message = makeMessage(place, taken, alerts.slice(0, taken.length));
       const result = await post(this.#deps, { channel, kind, message });
-      await store.write("app", async (tx) => {
-        if (result.meaning === "ok") await recordDelivered(tx, channel, taken, clock.now());
-        await recordResult(tx, current, result, clock.now());
-      });
+      await store.write(
+        "app",
+        async (tx) => {
+          if (result.meaning === "ok") await recordDelivered(tx, channel, taken, clock.now());
+          await recordResult(tx, current, result, clock.now());
+        },
+        channel.environmentId,
+      );
       if (result.meaning !== "ok") return;
       current = { ...current, failingAt: null, failures: 0 };
     }
@@ -167,21 +171,25 @@ export async function testChannel(
     if (result.meaning !== "ok") break;
   }
   const last = result as ChannelResult;
-  await store.write("dashboard", async (tx) => {
-    const nowMs = clock.now();
-    // Only alerts that were not sent are a problem, so a failed test changes nothing but the result that the list shows.
-    const now = await requireChannel(tx, environmentId, id);
-    if (last.meaning === "ok") await recordResult(tx, now, last, nowMs);
-    else await storeResult(tx, { ...now, triedAt: nowMs, result: last.message });
-    await writeAudit(tx, {
-      environmentId,
-      by,
-      nowMs,
-      action: "alert_channel.tested",
-      target: `channel:${id}`,
-      after: { result: last.message },
-    });
-  });
+  await store.write(
+    "dashboard",
+    async (tx) => {
+      const nowMs = clock.now();
+      // Only alerts that were not sent are a problem, so a failed test changes nothing but the result that the list shows.
+      const now = await requireChannel(tx, environmentId, id);
+      if (last.meaning === "ok") await recordResult(tx, now, last, nowMs);
+      else await storeResult(tx, { ...now, triedAt: nowMs, result: last.message });
+      await writeAudit(tx, {
+        environmentId,
+        by,
+        nowMs,
+        action: "alert_channel.tested",
+        target: `channel:${id}`,
+        after: { result: last.message },
+      });
+    },
+    environmentId,
+  );
   return last;
 }
 

@@ -29,7 +29,7 @@ import {
   type UndeliverableReason,
 } from "../../platform/audit/undelivered-alerts.ts";
 import { finishEmail, recordIntendedEmail, toEmailEnd } from "../../platform/mail/email.ts";
-import { endInterruptedMails } from "../../platform/mail/interrupted-mail.ts";
+import { endInterruptedMails, hasInterruptedMails } from "../../platform/mail/interrupted-mail.ts";
 import { readMailSettings } from "../../platform/mail/mail-settings.ts";
 import {
   type Mailer,
@@ -154,6 +154,7 @@ export class AlertMail extends BackgroundJob {
   async #endInterrupted(nowMs: number): Promise<void> {
     const { store, log } = this.#deps;
     const before = nowMs - INTERRUPTED_MS;
+    if (!(await store.read((tx) => hasInterruptedMails(tx, before)))) return;
     const mails = await store.write("app", (tx) => endInterruptedMails(tx, nowMs, { before }));
     if (mails.unknown + mails.notLeft > 0) log.warn("mails of another node had no end", mails);
   }
@@ -165,7 +166,7 @@ export class AlertMail extends BackgroundJob {
     if (environment !== null && isAlertEnabled(environment, ALERT_MAIL_SWITCH)) {
       if (local || readMailSettings(environment).smtp !== null) return;
     }
-    await store.write("app", (tx) => clearUndeliveredAlerts(tx, environmentId, clock.now()));
+    await store.write("app", (tx) => clearUndeliveredAlerts(tx, environmentId, clock.now()), environmentId);
   }
 
   async #mail(environmentId: number): Promise<void> {
@@ -176,7 +177,8 @@ export class AlertMail extends BackgroundJob {
       await this.#recordStuck(environmentId, planned);
       return;
     }
-    const mails = await store.write("app", (tx) => this.#intend(tx, environmentId, planned.hints));
+    const intend = (tx: Writer) => this.#intend(tx, environmentId, planned.hints);
+    const mails = await store.write("app", intend, environmentId);
     const ended: { mail: OutgoingMail; outcome: MailOutcome }[] = [];
     await eachAtOnce(mails.outgoing, MAILS_AT_ONCE, async (mail) => {
       const outcome = this.loop.running ? await this.#deps.mailer.send(mail) : STOPPED;
@@ -184,17 +186,21 @@ export class AlertMail extends BackgroundJob {
     });
     const retries =
       ended.length > 0 && ended.every(({ outcome }) => outcome.kind === "failed" && outcome.retry);
-    await store.write("app", async (tx) => {
-      for (const { mail, outcome } of ended)
-        await finishEmail(tx, mail.emailId, toEmailEnd(outcome), clock.now());
-      if (retries) for (const id of mails.alertIds) await markAlertUnmailed(tx, id);
-      const outcomes = ended.map(({ outcome }) => outcome);
-      await recordAlertMailOutcomes(tx, environmentId, {
-        outcomes,
-        sinceMs: mails.sinceMs,
-        nowMs: clock.now(),
-      });
-    });
+    await store.write(
+      "app",
+      async (tx) => {
+        for (const { mail, outcome } of ended)
+          await finishEmail(tx, mail.emailId, toEmailEnd(outcome), clock.now());
+        if (retries) for (const id of mails.alertIds) await markAlertUnmailed(tx, id);
+        const outcomes = ended.map(({ outcome }) => outcome);
+        await recordAlertMailOutcomes(tx, environmentId, {
+          outcomes,
+          sinceMs: mails.sinceMs,
+          nowMs: clock.now(),
+        });
+      },
+      environmentId,
+    );
     if (retries) this.#retryAt.set(environmentId, clock.monotonicMs() + PACE_MS);
     else this.#retryAt.delete(environmentId);
   }

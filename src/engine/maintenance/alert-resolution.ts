@@ -7,6 +7,7 @@ import { type AlertCode, listOpenAlerts, type OpenAlert } from "../../platform/a
 import { resolveAlertsOf } from "../../platform/audit/problem.ts";
 import { relayTarget } from "../../rules/relay/relay.ts";
 import { findPerson } from "../../shop/people/person.ts";
+import { eachEnvironment } from "../../store/each-environment.ts";
 import type { FencedStore, Reader } from "../../store/port.ts";
 import { findClearedSales, momentOf } from "./unmatched-sale.ts";
 
@@ -66,12 +67,18 @@ export async function resolveOverAlerts(store: FencedStore, nowMs: number): Prom
   const clear = await findClearedSales(store, MAX_ENDED);
   const over = await store.read((tx) => findOver(tx, nowMs, clear, () => true));
   if (over.length === 0) return;
-  const keys = new Set(over.map(keyOf));
   // These are checked again in the transaction, because something may have happened meanwhile.
-  await store.write("app", async (tx) => {
-    const still = await findOver(tx, nowMs, clear, (alert) => keys.has(keyOf(alert)));
-    for (const alert of still) await resolveAlertsOf(tx, { ...alert, nowMs });
-  });
+  await eachEnvironment(over, (environmentId, own) =>
+    store.write(
+      "app",
+      async (tx) => {
+        const keys = new Set(own.map(keyOf));
+        const still = await findOver(tx, nowMs, clear, (alert) => keys.has(keyOf(alert)));
+        for (const alert of still) await resolveAlertsOf(tx, { ...alert, nowMs });
+      },
+      environmentId,
+    ),
+  );
 }
 
 function keyOf({ environmentId, code, target }: OpenAlert): string {

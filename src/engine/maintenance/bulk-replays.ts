@@ -2,7 +2,7 @@
 
 import { BackgroundJob, type Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
-import type { FencedStore } from "../../store/port.ts";
+import type { FencedStore, Writer } from "../../store/port.ts";
 import { listRunning, stepBulkReplay } from "../event/bulk-replay.ts";
 
 /** New replays wake the loop. This interval finds those whose wake did not arrive. */
@@ -42,13 +42,14 @@ export class BulkReplays extends BackgroundJob {
     for (const id of this.#nextMs.keys()) {
       if (!running.some((one) => one.id === id)) this.#nextMs.delete(id);
     }
-    for (const { id, perSecond } of running) {
+    for (const { id, environmentId, perSecond } of running) {
       if (!this.loop.running) return undefined;
       const startMs = clock.monotonicMs();
       if ((this.#nextMs.get(id) ?? 0) > startMs) continue;
       const most = Math.max(1, Math.min(MAX_STEP, Math.floor(perSecond / STEPS_PER_SECOND)));
       try {
-        const done = await store.write("app", (tx) => stepBulkReplay(tx, id, most, clock.now()));
+        const step = (tx: Writer) => stepBulkReplay(tx, id, most, clock.now());
+        const done = await store.write("app", step, environmentId);
         if (done === null) this.#nextMs.delete(id);
         else this.#nextMs.set(id, startMs + Math.ceil((Math.max(1, done) * 1_000) / perSecond));
       } catch (error) {

@@ -17,7 +17,7 @@ import {
   type OpenErasure,
 } from "../../shop/people/person-erase.ts";
 import { PiiMatcher } from "../../shop/people/pii-match.ts";
-import type { FencedStore, Writer } from "../../store/port.ts";
+import { EVERYTHING, type FencedStore, type Writer, type WriteScope } from "../../store/port.ts";
 import { type Open, readEvents, readSweptEvent, STEP_ROWS, sweepEvents } from "../event/expunge.ts";
 import { readRows, redactRow, type SweptTable, TABLES } from "./erasure-table.ts";
 
@@ -70,17 +70,17 @@ export class ErasureSweep extends BackgroundJob {
     for (const erasure of open) await this.#eraseRows(erasure);
     for (const [environmentId, erasures] of Map.groupBy(open, (one) => one.environmentId)) {
       const targets = erasures.map((one): Open => ({ ...one, text: new PiiMatcher(one.target) }));
-      await this.#dropChanges(targets);
+      await this.#dropChanges(environmentId, targets);
       const running = await this.#sweepEvents(environmentId, targets);
-      await this.#sweepRunning(running, targets);
+      await this.#sweepRunning(environmentId, running, targets);
       for (const table of TABLES) await this.#sweepTable(environmentId, table, targets);
     }
     for (const erasure of open) {
       await this.#deleteFiles(erasure);
       if (!this.loop.running) return;
-      await this.#write((tx) => this.#end(tx, erasure));
+      await this.#write((tx) => this.#end(tx, erasure), erasure.environmentId);
     }
-    await this.#write(deleteSpentErasures);
+    await this.#write(deleteSpentErasures, EVERYTHING);
   }
 
   async #vacuum(): Promise<void> {
@@ -93,13 +93,13 @@ export class ErasureSweep extends BackgroundJob {
     const erasure = { environmentId, personId, by, nowMs: this.#deps.clock.now() };
     const first: EraseCursor = { recordSeq: 0 };
     await this.loop.walk(first, async (from) => {
-      const step = await this.#write((tx) => eraseRows(tx, erasure, from));
+      const step = await this.#write((tx) => eraseRows(tx, erasure, from), environmentId);
       return step?.cursor ?? null;
     });
   }
 
   /** Deletes changes of the person's records that are no event yet. */
-  async #dropChanges(targets: readonly Open[]): Promise<void> {
+  async #dropChanges(environmentId: number, targets: readonly Open[]): Promise<void> {
     const ids = new Set<string | null>(targets.map(({ text }) => text.personId));
     await this.loop.walk(0, (from: number) =>
       this.#write(async (tx) => {
@@ -111,7 +111,7 @@ export class ErasureSweep extends BackgroundJob {
         const theirs = rows.filter(({ person }) => ids.has(person)).map(({ seq }) => ({ seq }));
         await tx.postEach("DELETE FROM record_change WHERE seq = $seq", theirs);
         return rows.length < STEP_ROWS ? null : (rows.at(-1)?.seq ?? null);
-      }),
+      }, environmentId),
     );
   }
 
@@ -124,12 +124,16 @@ export class ErasureSweep extends BackgroundJob {
         await sweepEvents(tx, events, targets);
         for (const event of events) if (event.state === "running") running.push(event.seq);
         return events.at(-1)?.seq ?? null;
-      }),
+      }, environmentId),
     );
     return running;
   }
 
-  async #sweepRunning(running: readonly number[], targets: readonly Open[]): Promise<void> {
+  async #sweepRunning(
+    environmentId: number,
+    running: readonly number[],
+    targets: readonly Open[],
+  ): Promise<void> {
     for (const seq of running) {
       await this.loop.repeat(() =>
         this.#write(async (tx) => {
@@ -137,7 +141,7 @@ export class ErasureSweep extends BackgroundJob {
           if (event?.state === "running") return true;
           if (event !== null) await sweepEvents(tx, [event], targets);
           return false;
-        }),
+        }, environmentId),
       );
     }
   }
@@ -150,7 +154,7 @@ export class ErasureSweep extends BackgroundJob {
         const rows = await readRows(tx, environmentId, table, from);
         await Promise.all(rows.map((row) => redactRow(tx, environmentId, table, row, targets)));
         return rows.at(-1)?.key ?? null;
-      }),
+      }, environmentId),
     );
   }
 
@@ -171,7 +175,7 @@ export class ErasureSweep extends BackgroundJob {
         );
         await tx.run("DELETE FROM erasure_file WHERE erasure_seq = ?1 AND file_id = ?2", seq, file.id);
         return true;
-      }),
+      }, environmentId),
     );
   }
 
@@ -188,8 +192,8 @@ export class ErasureSweep extends BackgroundJob {
   }
 
   /** Runs one step in a transaction that notifies no relay, and pauses. */
-  async #write<Result>(work: (tx: Writer) => Promise<Result>): Promise<Result> {
-    const result = await this.#deps.store.write("erasure", work);
+  async #write<Result>(work: (tx: Writer) => Promise<Result>, scope: WriteScope): Promise<Result> {
+    const result = await this.#deps.store.write("erasure", work, scope);
     await this.loop.pause(PAUSE_MS);
     return result;
   }

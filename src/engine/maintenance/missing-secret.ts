@@ -9,6 +9,7 @@ import {
   isLocalEnvironment,
 } from "../../platform/account/environment.ts";
 import { raiseAlert } from "../../platform/audit/alert.ts";
+import { eachEnvironment } from "../../store/each-environment.ts";
 import type { FencedStore, Reader } from "../../store/port.ts";
 
 const CODE = "secret_missing";
@@ -31,11 +32,17 @@ export async function alertMissingSecrets(
   store: Pick<FencedStore, "read" | "write">,
   nowMs: number,
 ): Promise<void> {
-  if ((await store.read((tx) => listUnreported(tx, nowMs))).length === 0) return;
-  await store.write("app", async (tx) => {
-    for (const problem of await listUnreported(tx, nowMs))
-      await raiseAlert(tx, { ...problem, code: CODE, nowMs });
-  });
+  await eachEnvironment(await store.read((tx) => listUnreported(tx, nowMs)), (environmentId) =>
+    store.write(
+      "app",
+      async (tx) => {
+        for (const problem of await listUnreported(tx, nowMs))
+          if (problem.environmentId === environmentId)
+            await raiseAlert(tx, { ...problem, code: CODE, nowMs });
+      },
+      environmentId,
+    ),
+  );
 }
 
 async function listUnreported(tx: Reader, nowMs: number): Promise<MissingSecret[]> {

@@ -366,7 +366,7 @@ export class RequestLog {
   }
 }
 
-/** What one environment has to write. The tallies are those of all environments. */
+/** The rows of one environment that wait to be written. The tallies are those of all environments. */
 interface Part {
   environmentId: number;
   calls: readonly CoalescedRequest[];

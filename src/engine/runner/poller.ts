@@ -6,12 +6,19 @@
 import { type Clock, ClockWatch, Loop } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import { endInterruptedMails } from "../../platform/mail/interrupted-mail.ts";
+import { eachEnvironment } from "../../store/each-environment.ts";
 import { ALL_ENVIRONMENTS, type LeaseHolder } from "../../store/lease/lease-holder.ts";
 import type { FencedStore, Writer } from "../../store/port.ts";
 import { alertDead } from "../event/alert.ts";
 import { listReadyRelays } from "../event/event.ts";
 import { type ClaimedRun, type Rescued, rescueInterrupted, rescueRun } from "../event/interrupted-run.ts";
-import { findNextRetry, promoteDueRetries, type RetryCursor, shortenRetries } from "../event/retry.ts";
+import {
+  findNextRetry,
+  listDueRetries,
+  promoteRetries,
+  type RetryCursor,
+  shortenRetries,
+} from "../event/retry.ts";
 
 /** An interval shorter than every retry delay, so that a poll always comes before a retry. */
 const POLL_MS = 5_000;
@@ -198,8 +205,11 @@ export class Poller {
 
   async #promoteRetries(store: FencedStore, nowMs: number): Promise<void> {
     while (this.#loop.running) {
-      const promoted = await store.write("relay", (tx) => promoteDueRetries(tx, RETRY_SIZE, nowMs));
-      if (promoted < RETRY_SIZE) return;
+      const due = await store.read((tx) => listDueRetries(tx, RETRY_SIZE, nowMs));
+      await eachEnvironment(due, (environmentId, retries) =>
+        store.write("relay", (tx) => promoteRetries(tx, retries, nowMs), environmentId),
+      );
+      if (due.length < RETRY_SIZE) return;
     }
   }
 

@@ -231,7 +231,7 @@ export async function recordMissedTicks(
 ): Promise<void> {
   const { nowMs } = scope;
   const due = await store.read((tx) => listDueRelays(tx, scope));
-  const run = (step: (tx: Writer) => Promise<StepResult>) => store.write("relay", step);
+  const run = (step: (tx: Writer) => Promise<StepResult>) => store.write("relay", step, scope.environmentId);
   for (const id of due) await catchUp(run, { id, nowMs, setAgoMs: 0, keepsNewest: true });
 }
 

@@ -5,7 +5,7 @@
 
 import { formatMailFailure } from "../../base/code/mail-code.ts";
 import { HOUR_MS } from "../../base/limit.ts";
-import type { Writer } from "../../store/port.ts";
+import type { Reader, Writer } from "../../store/port.ts";
 import type { RowOf } from "../../store/table.ts";
 import { raiseAlert } from "../audit/alert.ts";
 import { EMAIL } from "./email.ts";
@@ -59,6 +59,13 @@ export async function endInterruptedMails(
     await alertUnknownMail(tx, { environmentId, relayName, count: count.length, nowMs });
   }
   return { unknown: unknown.length, notLeft: notLeft.length };
+}
+
+/** Returns whether a mail of no relay that began before the moment has no result. */
+export async function hasInterruptedMails(tx: Reader, before: number): Promise<boolean> {
+  const sql =
+    "SELECT 1 AS found FROM email WHERE state = 'intended' AND relay_name IS NULL AND created_at < ?1 LIMIT 1";
+  return (await tx.get(sql, before)) !== null;
 }
 
 /** Raises the alert `mail_unknown` in the transaction that ends the mails. It says how many mails of a relay are unknown, and which. */
