@@ -77,6 +77,7 @@ const FLOWS: readonly string[] = [
   "second-person",
   "hidden-quote",
   "oidc",
+  "environment-race",
 ];
 
 /** These move a clock by hours or days, which costs a query for each timer, or repeat a scenario that a suite above covers. */
