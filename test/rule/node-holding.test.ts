@@ -28,6 +28,8 @@ class Node {
   runs = true;
   /** The node's connection to the database: open, cut, locked, or losing every answer. */
   way: "open" | "cut" | "locked" | "deaf" = "open";
+  /** Writes of this environment wait for the promise, because another session holds one of its rows. */
+  heldUp: { environmentId: number; until: Promise<void> } | null = null;
   /** A write waits for this promise. */
   slow: Promise<void> = Promise.resolve();
   /** An end waits for this promise. */
@@ -35,11 +37,12 @@ class Node {
 
   constructor(startMs: number) {
     this.clock = new VirtualClock(startMs);
-    const write: Store["write"] = async (origin, work) => {
+    const write: Store["write"] = async (origin, work, scope) => {
       if (this.way === "cut") throw new StoreUnavailable("no way there");
       if (this.way === "locked") throw tellApart(Object.assign(new Error("canceling statement due to lock timeout"), { errno: "55P03" }));
       await this.slow;
-      const result = await fresh.store.write(origin, work);
+      if (this.heldUp !== null && scope === this.heldUp.environmentId) await this.heldUp.until;
+      const result = await fresh.store.write(origin, work, scope);
       if (this.way === "deaf") throw new StoreUnavailable("no way back");
       return result;
     };
@@ -241,6 +244,22 @@ describe("a node that dies", () => {
       expect(await passUntil(14_500, () => other.held.length === 4)).toBeLessThanOrEqual(14_500);
     });
   }
+});
+
+test("a node that cannot take the lease of an environment whose row is held keeps and takes the others", async () => {
+  const [one, other] = [await join(), await join()];
+  await pass(7_000);
+  const [stuck = 0] = other.held.filter((id) => id !== ALL_ENVIRONMENTS);
+  const free = Promise.withResolvers<void>();
+  one.heldUp = { environmentId: stuck, until: free.promise };
+  other.runs = false;
+  await passUntil(16_000, () => one.held.length === 3);
+  await pass(30_000);
+  expect(one.held).toEqual(all.filter((id) => id !== stuck));
+  expect(one.lost).toEqual([]);
+  free.resolve();
+  one.heldUp = null;
+  await passUntil(16_000, () => one.held.length === 4);
 });
 
 describe("a node that was stopped and continues", () => {

@@ -3,7 +3,7 @@
  * database's time. The node renews its leases every few seconds, takes free ones, and gives back more than its share. It trusts a lease for a shorter
  * time than other nodes do, by the monotonic clock. Each background write also checks the epoch in its own transaction.
  */
-import { type Clock, Loop } from "../../base/clock.ts";
+import { type Clock, Loop, waitAtMost } from "../../base/clock.ts";
 import { newId } from "../../base/id.ts";
 import type { Nodes } from "../../base/limiter.ts";
 import type { Log } from "../../base/log.ts";
@@ -187,7 +187,9 @@ export class NodeLeaseManager implements LeaseManager {
     const seemedOver = known && clock.monotonicMs() >= this.#validUntilMs;
     // Counts from before the request, so that this end is never later than the database's.
     this.#validUntilMs = askedMs + LEASE_MS - MARGIN_MS;
-    await Promise.all(found.take.map((lease) => this.#takeFree(lease, found)));
+    // A lease whose environment is held up must not delay the renewal of the others. If it is taken later, it counts as free until the turn after.
+    const taking = Promise.all(found.take.map((lease) => this.#takeFree(lease, found)));
+    await waitAtMost(clock, RENEW_EVERY_MS, taking);
     this.#follow(found);
     if (seemedOver && clock.monotonicMs() < this.#validUntilMs) this.#listener?.regained();
     // Counts from the begin of this turn, so that a slow turn does not delay the next.
