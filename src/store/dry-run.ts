@@ -1,20 +1,20 @@
 /** Runs writes that are always rolled back, so that a preview uses the code that it previews. */
-import type { Origin, Store, Writer } from "./port.ts";
+import type { Origin, Store, Writer, WriteScope } from "./port.ts";
 
 /**
- * Returns the result of `work` and undoes its writes. It throws out of the transaction, because an attempt inside that fails would make the group
+ * Returns the result of `work` and undoes its writes. `scope` is that of a write. It throws out of the transaction, because an attempt inside that fails would make the group
  * run `work` twice.
  */
 export async function dryRun<Result>(
   store: Pick<Store, "write">,
   origin: Origin,
   work: (tx: Writer) => Promise<Result>,
+  scope?: WriteScope,
 ): Promise<Result> {
-  return readUndone<Result>(
-    store.write<never>(origin, async (tx) => {
-      throw new Undone(await work(tx));
-    }),
-  );
+  const undone = async (tx: Writer): Promise<never> => {
+    throw new Undone(await work(tx));
+  };
+  return readUndone<Result>(store.write<never>(origin, undone, scope));
 }
 
 /** Returns the result of `work` and undoes its writes in an open transaction. Throws what `work` throws. */

@@ -68,10 +68,11 @@ export async function runRequest(
   relayName: string,
   request: Pick<RelayCase, "body" | "contentType">,
 ): Promise<RanCase | null> {
-  return await dryRun(store, "relay", async (tx) => {
+  const run = async (tx: Writer): Promise<RanCase | null> => {
     const relay = await findLiveRelay(tx, environmentId, relayName, deps);
     return relay?.receiver == null ? null : await runOne(tx, deps, relay, request);
-  });
+  };
+  return await dryRun(store, "relay", run, environmentId);
 }
 
 /** Makes the state of a transaction in which cases run, such as a definition that is not saved. */
@@ -122,7 +123,7 @@ async function runSome(
     const kept = await store.read((tx) => findCaseById(tx, id));
     if (kept !== null) cases.push({ relayName, kept });
   }
-  const results = await dryRun(store, "relay", async (tx) => {
+  const run = async (tx: Writer): Promise<CaseResult[]> => {
     await prepare(tx);
     const ran: CaseResult[] = [];
     for (const { relayName, kept } of cases) {
@@ -130,7 +131,8 @@ async function runSome(
       ran.push(relay === null ? NO_RECEIVER : (await runOne(tx, deps, relay, kept)).result);
     }
     return ran;
-  });
+  };
+  const results = await dryRun(store, "relay", run, environmentId);
   return cases.map(({ relayName, kept: { name, expected: before } }, at) => {
     const now = results[at] ?? NO_RECEIVER;
     const change = describeChange(before, now);

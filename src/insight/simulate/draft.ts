@@ -39,7 +39,7 @@ export async function simulateDraft(
   const checked = requireDefinition(definition, context.nowMs);
   const open = (tx: Writer) => openDraft(tx, context, checked, draft);
   await yieldToEventLoop();
-  const opened = await dryRun(deps.store, "relay", open);
+  const opened = await dryRun(deps.store, "relay", open, context.environment.id);
   await yieldToEventLoop();
   return await simulate(deps, { ...opened, open: async (tx) => (await open(tx)).relay }, input);
 }

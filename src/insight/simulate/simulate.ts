@@ -53,11 +53,12 @@ export async function simulate(
   const given = { receiver: input.body, data_change: input.record, schedule: undefined }[trigger.kind];
   const from = input.event !== undefined ? "event" : given === undefined ? "sample" : "body";
   const occurrence = await makeOccurrence(deps, subject, input, steps);
-  const { all, warnings } = await dryRun(deps.store, "relay", async (tx) => {
+  const run = async (tx: Writer) => {
     const later = steps.fork();
     const opened = await subject.open(tx);
     return { all: later, warnings: await simulateOccurrence(tx, deps, opened, occurrence, later) };
-  });
+  };
+  const { all, warnings } = await dryRun(deps.store, "relay", run, relay.environmentId);
   const end = all.end("Every action would be done.");
   const example = "write" in occurrence ? (occurrence.example ?? null) : null;
   return { relay: relay.name, trigger: trigger.kind, from, example, ...end, steps: all.list, warnings };
