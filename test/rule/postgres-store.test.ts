@@ -3,16 +3,31 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
 import { createLog } from "../../src/base/log.ts";
+import { createApp } from "../../src/platform/account/app.ts";
+import { yieldToEventLoop } from "../../src/store/index-scan.ts";
 import { ALL_ENVIRONMENTS } from "../../src/store/lease/lease-holder.ts";
-import { lookAtLeases } from "../../src/store/lease/node-lease.ts";
+import { hasLease, type LeaseRow, lookAtLeases, takeLease } from "../../src/store/lease/node-lease.ts";
 import { NodeLeaseManager } from "../../src/store/lease/node-lease-holder.ts";
 import { MigrationRefused } from "../../src/store/migrate/migrations.ts";
-import { type ChangedTopics, EVERYTHING, type PrefetchReader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
+import {
+  type ChangedTopics,
+  EVERYTHING,
+  type PrefetchReader,
+  type Reader,
+  SERVICE_ROWS,
+  type Store,
+  StoreUnavailable,
+  type Writer,
+} from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { holdRealClock } from "../kit/held-clock.ts";
 import { poll } from "../kit/patience.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { addApp, listApps, testStore } from "../kit/store-conformance.ts";
+
+async function versionOf(tx: Reader, environmentId: number): Promise<number> {
+  return (await tx.get<{ version: number }>("SELECT version FROM environment WHERE id = ?1", environmentId))?.version ?? 0;
+}
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
@@ -394,6 +409,46 @@ describe("another node", () => {
     const second = await version();
     expect(second).not.toBe(first);
     expect(await version()).toBe(second);
+    await other.close();
+  });
+
+  test("takes a lease after the last write of its former holder, in each of two environments", async () => {
+    const other = await open();
+    const environments = ["development", "production"] as const;
+    await store.write("app", (tx) => createApp(tx, { id: "app_a", name: "A", environments, nowMs: 1 }));
+    const looking = { id: "nod_one", url: null, baseUrl: "", clockAt: 0, known: false, held: new Map(), leaving: new Map() };
+    const { own } = await store.write("app", (tx) => lookAtLeases(tx, looking));
+    const rows = await store.read((tx) =>
+      tx.all<LeaseRow>("SELECT environment_id AS environmentId, node, epoch, until FROM node_lease WHERE environment_id > 0 ORDER BY 1"),
+    );
+    expect(rows.map(({ environmentId }) => own.get(environmentId))).toEqual([1, 1]);
+    const raced = rows.map(async (lease) => {
+      const { environmentId } = lease;
+      const holder = store.withFence(async (tx) => {
+        if (!(await hasLease(tx, environmentId, lease.epoch, "nod_one"))) throw new StoreUnavailable("lost");
+      }, environmentId);
+      const count = async (tx: Writer): Promise<number> => {
+        await tx.run("UPDATE environment SET version = version + 1 WHERE id = ?1", environmentId);
+        return await versionOf(tx, environmentId);
+      };
+      const writes = Array.from({ length: 30 }, async () => {
+        await yieldToEventLoop();
+        return await holder.write("app", count).catch(() => null);
+      });
+      const taken = await other.write(
+        "app",
+        async (tx) => ({ lease: await takeLease(tx, "nod_other", lease, lease.until + 1), version: await versionOf(tx, environmentId) }),
+        environmentId,
+      );
+      expect(taken.lease).toEqual({ epoch: 2, isTakeover: true });
+      for (const version of await Promise.all(writes)) expect(version ?? 0).toBeLessThanOrEqual(taken.version);
+      // A renewal that began before the takeover changes nothing, and no node takes the lease by its former row.
+      const late = await other.write("app", (tx) => takeLease(tx, "nod_third", lease, lease.until + 1), environmentId);
+      expect(late).toBeNull();
+    });
+    await Promise.all(raced);
+    const renewed = await store.write("app", (tx) => lookAtLeases(tx, { ...looking, known: true, held: own }, undefined, SERVICE_ROWS), SERVICE_ROWS);
+    expect([...renewed.own.keys()]).toEqual([ALL_ENVIRONMENTS]);
     await other.close();
   });
 
