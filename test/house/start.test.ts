@@ -45,6 +45,14 @@ test("a command of a data directory loads no other command, no route, no Postgre
   expect(loaded.filter((path) => foreign.test(path))).toEqual([]);
 });
 
+test("a list of events loads nothing that runs, verifies or sends, and no network", () => {
+  const loaded = ["cli/events/events", "cli/api/local-api", "api/in-process", "api/event-list"].flatMap((name) =>
+    listLoaded(`src/interfaces/${name}.ts`),
+  );
+  const foreign = /^node:(?:dns|net|tls)|^src\/(?:engine\/runner|platform\/mail|rules\/(?:action|trigger|verify))\//;
+  expect(loaded.filter((path) => foreign.test(path))).toEqual([]);
+});
+
 test("a server is ready before it loads the routes, the documentation and what simulates", () => {
   const late = /^src\/(?:boot\/documentation|insight\/|interfaces\/(?:api\/(?!about\.ts$)|docs\/))/;
   expect(listLoaded("src/service.ts").filter((path) => late.test(path))).toEqual([]);

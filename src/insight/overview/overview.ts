@@ -75,7 +75,7 @@ export interface OverviewContext extends AttentionContext {
   environment: Environment;
   /** The backups that the server must have; null: none. */
   backups: { dataDir: string; backupEveryMs: number | null; copyFailure: CopyFailure | null } | null;
-  relays: LiveRelays;
+  relays: Pick<LiveRelays, "current">;
 }
 
 export async function showOverview(store: Store, context: OverviewContext): Promise<OverviewView> {

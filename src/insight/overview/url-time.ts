@@ -29,7 +29,7 @@ export type UrlTimesView = Static<typeof urlTimesView>;
 
 interface UrlTimesContext {
   environmentId: number;
-  relays: LiveRelays;
+  relays: Pick<LiveRelays, "current">;
   sinceMs: number;
 }
 

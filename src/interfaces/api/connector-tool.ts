@@ -16,6 +16,7 @@ import { caseRoutes } from "./case.ts";
 import { catalogRoutes } from "./catalog.ts";
 import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
+import { eventListRoutes } from "./event-list.ts";
 import { explainRoutes } from "./explain.ts";
 import { guessRoutes } from "./guess.ts";
 import { kitRoutes } from "./kit.ts";
@@ -51,6 +52,7 @@ const OFFERED = [
   ...caseRoutes,
   ...testEventRoutes,
   ...simulationRoutes,
+  ...eventListRoutes,
   ...eventRoutes,
   ...bulkReplayRoutes,
   ...watchRoutes,

@@ -9,8 +9,8 @@ const loadAudit = async () => (await import("./audit.ts")).watchRoutes;
 const loadMail = async () => (await import("./mail.ts")).mailRoutes;
 const loadSettings = async () => (await import("./setting.ts")).settingRoutes;
 
-/** The routes of a resource: the segment after the environment. */
-const RESOURCES: Readonly<Record<string, () => Promise<readonly Route[]>>> = {
+/** The routes of a resource: the segment after the environment. `rest` is the path after it. */
+const RESOURCES: Readonly<Record<string, (rest: string) => Promise<readonly Route[]>>> = {
   access: loadSelling,
   "alert-channels": async () => (await import("./alert-channel.ts")).alertChannelRoutes,
   alerts: loadAudit,
@@ -22,7 +22,10 @@ const RESOURCES: Readonly<Record<string, () => Promise<readonly Route[]>>> = {
   "catalog-uses": loadSelling,
   collections: async () => (await import("./record.ts")).recordRoutes,
   emails: loadMail,
-  events: async () => (await import("./event.ts")).eventRoutes,
+  events: async (rest) => {
+    const { eventListRoutes } = await import("./event-list.ts");
+    return rest === "" ? eventListRoutes : [...eventListRoutes, ...(await import("./event.ts")).eventRoutes];
+  },
   files: async () => (await import("./file.ts")).fileRoutes,
   grants: async () => (await import("./grant.ts")).grantRoutes,
   keys: async () => (await import("./app.ts")).appRoutes,
@@ -39,10 +42,10 @@ const RESOURCES: Readonly<Record<string, () => Promise<readonly Route[]>>> = {
   "unknown-calls": loadAudit,
 };
 
-const RESOURCE = /^\/api\/apps\/[^/]+\/[^/]+\/([^/]+)/;
+const RESOURCE = /^\/api\/apps\/[^/]+\/[^/]+\/([^/]+)(.*)/;
 
 /** Returns routes that include every one that matches the path. */
 export async function loadRoutes(pathname: string): Promise<readonly Route[]> {
-  const [, resource = ""] = RESOURCE.exec(pathname) ?? [];
-  return (await RESOURCES[resource]?.()) ?? (await import("./route-list.ts")).ROUTES;
+  const [, resource = "", rest = ""] = RESOURCE.exec(pathname) ?? [];
+  return (await RESOURCES[resource]?.(rest)) ?? (await import("./route-list.ts")).ROUTES;
 }

@@ -16,6 +16,7 @@ import { confirmRoutes } from "./confirm.ts";
 import { connectorRoutes } from "./connector.ts";
 import { docsRoutes } from "./docs.ts";
 import { eventRoutes } from "./event.ts";
+import { eventListRoutes } from "./event-list.ts";
 import { explainRoutes } from "./explain.ts";
 import { fileRoutes } from "./file.ts";
 import { grantRoutes } from "./grant.ts";
@@ -83,6 +84,7 @@ export const ROUTES: readonly Route[] = [
   ...skippedRunRoutes,
   ...testEventRoutes,
   ...simulationRoutes,
+  ...eventListRoutes,
   ...eventRoutes,
   ...bulkReplayRoutes,
   ...watchRoutes,

@@ -58,7 +58,7 @@ export interface HttpDeps {
   captures: RequestCaptures;
   /** Writes the recorded requests of receivers, so that a list of recent requests includes them. */
   writeRecentRequests(): Promise<void>;
-  relays: LiveRelays;
+  relays: Pick<LiveRelays, "current">;
   /** Throws if `hasMasterKey` is false. */
   sealer: Sealer;
   /** True if secrets can be sealed and opened. False in a command that runs without the server's master key. */

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { createReadStream, createWriteStream, statSync } from "node:fs";
 import { basename } from "node:path";
 import { finished } from "node:stream/promises";
-import { errorCode } from "../../platform/outbound/connect.ts";
+import { errorCode } from "../../platform/outbound/error-code.ts";
 import { BackupRefused } from "./backup.ts";
 import { decryptCopy, encryptCopy, encryptedSize } from "./encrypted-copy.ts";
 

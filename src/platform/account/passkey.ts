@@ -3,7 +3,6 @@
  * and what unlocks it. The library reads and verifies what browsers send. Here are the rows, the challenges and the counters.
  */
 import { timingSafeEqual } from "node:crypto";
-import { isIP } from "node:net";
 import { hashToken, newId, newToken } from "../../base/id.ts";
 import { isJsonObject } from "../../base/json.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
@@ -45,10 +44,13 @@ export interface PasskeySite {
   origin: string;
 }
 
+/** An IP address in a URL, which has four decimal parts or brackets. */
+const ADDRESS = /^(\d+(\.\d+){3}$|\[)/;
+
 /** Returns the site of the base URL, or a sentence that says why it can have no passkeys. */
 export function findPasskeySite(baseUrl: string): PasskeySite | string {
   const { hostname, protocol, origin } = new URL(baseUrl);
-  if (isIP(hostname.replace(/^\[|\]$/g, "")) !== 0)
+  if (ADDRESS.test(hostname))
     return `Browsers allow passkeys only for a name, and this server is at ${origin}: start it with --base-url and an https address with a name, or http://localhost.`;
   if (protocol === "https:" || hostname === "localhost") return { rpId: hostname, origin };
   return `Browsers allow passkeys only over https, and this server is at ${origin}: start it with --base-url and an https address.`;

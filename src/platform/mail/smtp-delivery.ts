@@ -11,7 +11,8 @@ import type { Clock } from "../../base/clock.ts";
 import type { MailFailureCode } from "../../base/code/mail-code.ts";
 import { type AllowList, evaluateAddress } from "../outbound/address.ts";
 import { type AddressLookup, isUnanswered } from "../outbound/address-lookup.ts";
-import { connectPinned, errorCode, isTlsError } from "../outbound/connect.ts";
+import { connectPinned } from "../outbound/connect.ts";
+import { errorCode, isTlsError } from "../outbound/error-code.ts";
 import type { SmtpSettings } from "./mail-settings.ts";
 
 const CONNECT_TIMEOUT_MS = 10_000;

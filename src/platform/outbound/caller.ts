@@ -9,9 +9,10 @@ import { canonicalAddress, parseAllowList } from "./address.ts";
 import { type AddressLookup, makeLookup } from "./address-lookup.ts";
 import type { CallResponse } from "./call-response.ts";
 import { type CallTarget, readCallTarget, resolveTarget, type UrlRule } from "./call-target.ts";
-import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
+import { connectPinned, makeTrust } from "./connect.ts";
 import { Connection, headersOf, loadClient, NO_LAST_STATUS, type Notice, type Posted } from "./connection.ts";
 import { ConnectionPool } from "./connection-pool.ts";
+import { errorCode, isTlsError } from "./error-code.ts";
 import { hideSignatures, makeSignatureHeaders, type UnsignedNotice } from "./notice-signature.ts";
 
 export interface CallRequest extends UnsignedNotice {

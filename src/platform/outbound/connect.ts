@@ -6,6 +6,7 @@ import { isIP, connect as netConnect, type Socket } from "node:net";
 import type { connect as ConnectTls, SecureContext } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { canonicalAddress } from "./address.ts";
+import { isTlsError } from "./error-code.ts";
 
 /** The time that one address may take to connect before the next one is tried. */
 const NEXT_ADDRESS_AFTER_MS = 2_500;
@@ -118,15 +119,4 @@ function openTls(target: ConnectTarget, address: string, { connect, secureContex
 function isPinned(socket: Socket, address: string): boolean {
   const remote = socket.remoteAddress;
   return remote !== undefined && canonicalAddress(remote) === canonicalAddress(address);
-}
-
-/** Reports whether an error concerns the certificate or the handshake rather than the network. */
-export function isTlsError(error: unknown): boolean {
-  return /CERT|SSL|TLS|SIGNED|ISSUER|SIGNATURE|HOSTNAME|EPROTO|CRL|CHAIN/.test(errorCode(error));
-}
-
-/** Returns the code of a system or TLS error, or its name: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
-export function errorCode(error: unknown): string {
-  if (!(error instanceof Error)) return "unknown";
-  return "code" in error && typeof error.code === "string" ? error.code : error.name;
 }

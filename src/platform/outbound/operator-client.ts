@@ -9,8 +9,9 @@ import type { Clock } from "../../base/clock.ts";
 import { formatCount } from "../../base/text.ts";
 import { canonicalAddress, evaluateAddress, parseAllowList } from "./address.ts";
 import { type AddressLookup, isUnanswered, makeLookup } from "./address-lookup.ts";
-import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
+import { connectPinned, makeTrust } from "./connect.ts";
 import { loadClient, makeSocketClient } from "./connection.ts";
+import { errorCode, isTlsError } from "./error-code.ts";
 
 export interface OperatorRequest {
   method: "GET" | "POST";

@@ -5,14 +5,10 @@
 import type { ServiceConfig } from "../../../base/config.ts";
 import { createLog } from "../../../base/log.ts";
 import { Refusal } from "../../../base/refusal.ts";
-import { updateRejected } from "../../../engine/event/rejected-arrival.ts";
 import { SyncCap } from "../../../operator/sync/sync-cap.ts";
 import type { Environment } from "../../../platform/account/environment.ts";
-import { resolveTxt } from "../../../platform/mail/sender-domain.ts";
-import { createMailer } from "../../../platform/mail/smtp-mailer.ts";
-import { ownHostOf } from "../../../platform/outbound/call-target.ts";
+import type { Mailer } from "../../../platform/mail/mailer.ts";
 import { Sealer } from "../../../platform/secret/seal.ts";
-import { LiveRelays } from "../../../rules/relay/live-relay.ts";
 import { openSealer, requireMasterKey } from "../../../rules/relay/master-key-proof.ts";
 import type { Store } from "../../../store/port.ts";
 import { BodyRoom } from "../../http/body.ts";
@@ -139,7 +135,7 @@ function findOrigin({ baseUrl, dataDir }: ServiceConfig): string {
   return baseUrl ?? readRunningUrl(dataDir) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
 }
 
-/** Builds the dependencies of the routes. */
+/** Builds the dependencies of the routes. Code that few routes need is imported when they use it. */
 function makeDeps({ store, config, input, io }: Parts, { hasMasterKey, readSealer }: Secrets): HttpDeps {
   const { clock } = io;
   const log = createLog({ clock, format: "text", sink: (line) => io.inform(line) });
@@ -155,26 +151,35 @@ function makeDeps({ store, config, input, io }: Parts, { hasMasterKey, readSeale
       return readSealer();
     },
     get relays() {
-      return new LiveRelays({ store, sealer: readSealer(), baseUrl });
-    },
-    get mailer() {
-      const { allowPrivate, mode } = config;
-      const mail = {
-        store,
-        sealer: readSealer(),
-        clock,
-        log,
-        allowPrivate,
-        baseUrl: () => readBaseUrl(input),
+      const sealer = readSealer();
+      return {
+        async current() {
+          const { LiveRelays } = await import("../../../rules/relay/live-relay.ts");
+          return await new LiveRelays({ store, sealer, baseUrl }).current();
+        },
       };
-      return createMailer({ ...mail, local: mode === "local" });
+    },
+    get mailer(): Mailer {
+      const { allowPrivate, mode } = config;
+      const sealer = readSealer();
+      const mail = { store, sealer, clock, log, allowPrivate, baseUrl: () => readBaseUrl(input) };
+      return {
+        async send(one, within) {
+          const { createMailer } = await import("../../../platform/mail/smtp-mailer.ts");
+          return await createMailer({ ...mail, local: mode === "local" }).send(one, within);
+        },
+      };
     },
     bodies: new BodyRoom(clock),
     syncCap: new SyncCap(config.limits.syncChangesPerMinute),
-    resolveTxt,
+    resolveTxt: async (...name) =>
+      (await import("../../../platform/mail/sender-domain.ts")).resolveTxt(...name),
     caller: {
       async call(request) {
-        const { createCaller } = await import("../../../platform/outbound/caller.ts");
+        const [{ createCaller }, { ownHostOf }] = await Promise.all([
+          import("../../../platform/outbound/caller.ts"),
+          import("../../../platform/outbound/call-target.ts"),
+        ]);
         const ownHosts = () => [ownHostOf(baseUrl())];
         const caller = createCaller({ ownHosts, allowPrivate: config.allowPrivate, clock, concurrency: 1 });
         try {
@@ -188,11 +193,11 @@ function makeDeps({ store, config, input, io }: Parts, { hasMasterKey, readSeale
     // A local command trusts this machine's clock, as the server does.
     scheduler: {
       trustsClock: () => true,
-      // The schedule's code is large, and only a change of a relay needs it.
       recordDue: async (...due) => (await import("../../../engine/schedule/schedule.ts")).recordDue(...due),
     },
     // A server that runs here writes its recent requests within a second.
-    writeRecentRequests: () => updateRejected(store, clock.now()),
+    writeRecentRequests: async () =>
+      (await import("../../../engine/event/rejected-arrival.ts")).updateRejected(store, clock.now()),
     projectFolder: null,
     readManual: throwAbsent,
     checkReady: throwAbsent,

@@ -7,7 +7,7 @@ import { toRefusalCode } from "../../../base/code/refusal-code.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../../../base/json.ts";
 import { type Problem, Refusal } from "../../../base/refusal.ts";
 import { cutToLine, plain } from "../../../base/text.ts";
-import { errorCode } from "../../../platform/outbound/connect.ts";
+import { errorCode } from "../../../platform/outbound/error-code.ts";
 import { CommandFailure, UsageError } from "../command.ts";
 import { type Answered, Api, readAnswer, readObject, rejectOtherServer, type Sent } from "./api.ts";
 import { recordAnswer, rejectOlder } from "./read-answer.ts";

@@ -12,7 +12,7 @@ import type { Draft } from "../../../insight/simulate/draft.ts";
 import { makeSampleEvent, type SampleEvent } from "../../../insight/simulate/sample.ts";
 import { definitionPath, readDefinitionFile } from "../../../operator/sync/definition-file.ts";
 import { readJsonFile } from "../../../operator/sync/json-file.ts";
-import { errorCode } from "../../../platform/outbound/connect.ts";
+import { errorCode } from "../../../platform/outbound/error-code.ts";
 import { readLocalSecrets, readServerSecrets, SECRETS_FILE } from "../../../platform/secret/local-secrets.ts";
 import { findRelay } from "../../../rules/relay/relay.ts";
 import { sourceNameOf } from "../../../rules/relay/source.ts";
