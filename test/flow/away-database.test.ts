@@ -198,12 +198,12 @@ test("reports the required connections to a user with three, and serves with fou
     const { said } = await runCommand(["doctor", "--json"], { cwd, env: { RELAY_DATABASE: url.href }, clock: systemClock });
     rmSync(cwd, { recursive: true });
     const found = (JSON.parse(said) as { items: { check: string }[] }).items.find(({ check }) => check === "connections");
-    expect(found).toMatchObject({ state: "fail", message: "3 at most: no node starts with fewer than 4, and one takes up to 8." });
+    expect(found).toMatchObject({ state: "fail", message: "3 at most: no node starts with fewer than 4, and one takes up to 11." });
     {
       await using node = start(url.href);
       await until("it waits", () => node.waits().length > 0);
       expect(node.waits()[0]?.todo).toMatch(
-        /^let each node have eight connections, and four at the least: raise max_connections, or the CONNECTION LIMIT/,
+        /^let each node have eleven connections, and four at the least: raise max_connections, or the CONNECTION LIMIT/,
       );
       await admin.unsafe(`ALTER ROLE ${user} CONNECTION LIMIT 4`);
       const service = await node.ended;

@@ -32,8 +32,8 @@ const ONLY_SQLITE = [
   "runner_lease",
   "sqlite_sequence",
 ];
-/** Lists PostgreSQL's own tables: rate limits, nodes, leases, each writer's newest commit, and the last writer. */
-const ONLY_POSTGRES = ["limit_window", "node", "node_lease", "writer_commit", "writer_turn"];
+/** Lists PostgreSQL's own tables: rate limits, nodes, leases, each writer's newest commit, and the last writers. */
+const ONLY_POSTGRES = ["limit_window", "node", "node_lease", "writer_commit", "writer_scope", "writer_turn"];
 /** Lists indexes that replace SQLite's key log and event blocks, or a NOCASE column. */
 const POSTGRES_INDEXES: Readonly<Record<string, readonly string[]>> = {
   event: [

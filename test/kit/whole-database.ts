@@ -3,7 +3,7 @@ import { TABLES } from "./chosen-store.ts";
 import type { BareService } from "./running-service.ts";
 
 /** The tables in which a node of PostgreSQL shows every few seconds that it runs. */
-const HEARTBEATS = new Set(["node", "node_lease", "writer_commit", "writer_turn"]);
+const HEARTBEATS = new Set(["node", "node_lease", "writer_commit", "writer_scope", "writer_turn"]);
 
 export async function readWholeDatabase(running: Pick<BareService, "rows">): Promise<string> {
   const tables = await running.rows<{ name: string }>(TABLES);

@@ -402,8 +402,10 @@ describe("another node", () => {
 
   test("that wrote in the meantime is noticed by the next transaction, but a node's own writes are not", async () => {
     const other = await open();
-    const version = () => store.write("app", async (tx) => tx.foreignVersion);
+    // A write of everything expects that others wrote each environment.
+    const version = () => store.write("app", async (tx) => tx.foreignVersion, 7);
     const first = await version();
+    await store.write("app", addApp("own"));
     expect(await version()).toBe(first);
     await other.write("app", addApp("a"));
     const second = await version();
@@ -454,7 +456,7 @@ describe("another node", () => {
 
   test("causes no reload by renewing its leases or checking the disk, but does by taking and returning a lease", async () => {
     const other = await open();
-    const version = () => store.write("app", async (tx) => tx.foreignVersion);
+    const version = () => store.write("app", async (tx) => tx.foreignVersion, 7);
     let held = new Map<number, number>();
     const look = async (leaving: [number, boolean][] = []) => {
       const known = held.size > 0;

@@ -21,8 +21,8 @@ import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pas
 import { checkNodes } from "./node-check.ts";
 import { checkTables } from "./table-check.ts";
 
-/** A node's writer and its commit watcher, four readers, the listener, and one connection that migrates. */
-const MAX_NODE_CONNECTIONS = 8;
+/** Four writers and their commit watcher, four readers, the listener, and one connection that migrates. */
+const MAX_NODE_CONNECTIONS = 11;
 /** A node starts with one reader, and the migration's connection ends first. */
 const MIN_NODE_CONNECTIONS = 4;
 const CLOCK_SLACK_MS = MINUTE_MS;

@@ -22,9 +22,13 @@ import { type Outcome, type QueuedWork, rejectAll, settleAll, takeBatch } from "
 import { CommitEffects, GroupWriter, type Shared } from "./transaction.ts";
 
 /** The limits of a work: it runs only while the fence holds, and changes only rows of its scope. */
-interface WorkGuards {
+export interface WorkGuards {
   fence?: Fence | null;
   scope?: WriteScope | undefined;
+}
+
+export interface DraftGuards<Draft> extends WorkGuards {
+  prefetch?: Prefetch<Draft> | undefined;
 }
 
 interface GroupResult extends CommitResult {
@@ -102,11 +106,7 @@ export class GroupCommit {
     origin: Origin,
     work: BatchWork<Draft, Result>,
     draft: Draft,
-    {
-      fence = null,
-      scope = EVERYTHING,
-      prefetch,
-    }: WorkGuards & { prefetch?: Prefetch<Draft> | undefined } = {},
+    { fence = null, scope = EVERYTHING, prefetch }: DraftGuards<Draft> = {},
   ): Promise<Result> {
     if (this.#closed) return Promise.reject(new StoreUnavailable("The store is closed."));
     return new Promise<unknown>((resolve, reject) => {

@@ -31,7 +31,7 @@ const BY_STATE: Readonly<Record<string, string>> = {
     "let this user own the database and what is in it: as an administrator, ALTER DATABASE … OWNER TO …, or GRANT CREATE, USAGE ON SCHEMA public TO …",
   "53100": "make room on the database's disk",
   "53300":
-    "let each node have eight connections, and four at the least: raise max_connections, or the CONNECTION LIMIT of this user or database, or end what holds them",
+    "let each node have eleven connections, and four at the least: raise max_connections, or the CONNECTION LIMIT of this user or database, or end what holds them",
   "55P03": LET_GO,
   "57014": LET_GO,
   "57P03": "wait until it has started",

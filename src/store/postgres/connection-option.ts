@@ -14,6 +14,9 @@ export const AS_LONG_AS_IT_TAKES =
 const FIRE_TRIGGERS =
   "SELECT set_config('session_replication_role', 'origin', false) WHERE current_setting('session_replication_role') = 'replica'";
 
+/** The longest wait for a lock, also for one of a row that another program holds. */
+export const LOCK_TIMEOUT = "15s";
+
 /**
  * Settings of each session, in the form in which the server shows them. The server ends a statement, an idle transaction or a wait for a lock that
  * takes longer. Otherwise a node that hangs could stop the others. Statements set them, because poolers drop the options of a new connection.
@@ -21,7 +24,7 @@ const FIRE_TRIGGERS =
 export const LIMITS: Readonly<Record<string, string>> = {
   statement_timeout: "30s",
   idle_in_transaction_session_timeout: "5s",
-  lock_timeout: "15s",
+  lock_timeout: LOCK_TIMEOUT,
   default_transaction_isolation: "read committed",
   TimeZone: "UTC",
   synchronous_commit: "on",

@@ -213,11 +213,13 @@ export class PostgresConnection implements GroupConnection {
     return answers.reduce((sum, { count }) => sum + (count ?? 0), 0);
   }
 
-  exec(sql: string, ...values: SqlArguments): void {
+  /** Resolves when the answer came, also if it is an error, which the transaction keeps. */
+  exec(sql: string, ...values: SqlArguments): Promise<void> {
     if (!/^\s*(?:SELECT|SAVEPOINT|RELEASE)\b/.test(sql)) this.#forget();
     this.#flush();
     const { text, places } = toPostgres(sql);
-    this.#send(text, places.length === 0 ? [] : arrange(sql, places, values)).catch(this.#noteFailure());
+    const sent = this.#send(text, places.length === 0 ? [] : arrange(sql, places, values));
+    return sent.then(() => undefined, this.#noteFailure());
   }
 
   /** Runs several statements without values in one message. Returns the rows of each. */

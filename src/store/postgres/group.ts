@@ -1,8 +1,8 @@
 /**
- * Implements a group's transaction on PostgreSQL. An advisory lock, which ends with the transaction, allows one writer at a time among all nodes. A
- * commit notifies the other nodes of its changes.
+ * Implements the transactions of one scope's groups on PostgreSQL. Advisory locks, which end with the transaction, allow one writer of a scope at a
+ * time among all nodes. A commit notifies the other nodes of its changes.
  */
-import { systemClock } from "../../base/clock.ts";
+import { sleep, systemClock } from "../../base/clock.ts";
 import type {
   CommitOptions,
   CommitResult,
@@ -10,20 +10,31 @@ import type {
   WorkWatch,
 } from "../group-commit/group-database.ts";
 import type { GroupConnection, UndoableKeys } from "../group-commit/transaction.ts";
-import { type ChangedTopics, OutcomeUnknown, StoreUnavailable } from "../port.ts";
+import {
+  type ChangedTopics,
+  EVERYTHING,
+  OutcomeUnknown,
+  StoreUnavailable,
+  type WriteScope,
+} from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
+import { LOCK_TIMEOUT } from "./connection-option.ts";
 import { ConnectionLost, NoRoom, type ReadOnly, TransactionUndone } from "./error.ts";
-import { askOnDisk, NUMBER, NUMBER_AND_TURN, PostgresFlush } from "./flush.ts";
+import { askOnDisk, NUMBER, PostgresFlush } from "./flush.ts";
 import type { PostgresLiveness } from "./liveness.ts";
 import { CHANGES_CHANNEL, Notices } from "./notification.ts";
-import { LOCK, WRITER_LOCK } from "./writer-lock.ts";
+import { takeLocks } from "./writer-lock.ts";
+import { type PooledWriter, WriterPool } from "./writer-pool.ts";
+
+/** The lock that a group waited for: that of everything, or that of its environment. */
+export type LockLevel = "everything" | "environment";
 
 interface GroupOptions {
   server: Pick<PostgresLiveness, "connect" | "isCutOff">;
   /** Identifies this process's writes. */
   node: string;
-  /** Receives how long a group waited for the lock. */
-  onLock: (waitedMs: number) => void;
+  /** Receives how long a group waited for a lock. */
+  onLock: (waitedMs: number, level: LockLevel) => void;
   /** Receives a sentence when the database cannot be reached, and null when it can again. */
   onTrouble: (trouble: string | null) => void;
   /** Runs when the result of a commit is unknown, so that its group may be stored. */
@@ -33,11 +44,30 @@ interface GroupOptions {
 }
 
 /**
- * Reads whose turn it was, and lets the commit return before it is on the disk. The parameter makes this a prepared statement, which is planned once.
+ * Reads who wrote last: everything, with the number of such commits, and this scope. Lets the commit return before it is on the disk. The parameters
+ * make this a prepared statement, which is planned once.
  */
-const BEGUN = "SELECT node, set_config('synchronous_commit', 'off', true) AS sync FROM writer_turn LIMIT ?1";
+const BEGUN = `SELECT turn.node, turn.number, (SELECT node FROM writer_scope WHERE scope = ?2) AS last,
+    set_config('synchronous_commit', 'off', true) AS sync FROM writer_turn AS turn LIMIT ?1`;
+const WROTE_EVERYTHING = "UPDATE writer_turn SET node = ?1, number = number + 1";
+const WROTE_SCOPE =
+  "INSERT INTO writer_scope (scope, node) VALUES (?1, ?2) ON CONFLICT (scope) DO UPDATE SET node = excluded.node";
+const LOCK_WITHIN = "SELECT set_config('lock_timeout', ?1, true)";
 const TELL = "SELECT pg_notify(?1, ?2)";
 const CAPTURE = "SELECT set_config('relay.captured', ?1, true)";
+/** The scope that no write of everything has. */
+const NO_SCOPE = -1;
+/**
+ * Begins the name of a node in `writer_turn`. A node of an earlier version stores its name without it, and SQL of other programs stores no name. Both
+ * hold the lock of everything and do not count.
+ */
+const COUNTS = "n:";
+
+/** The time that a write of everything stays in the queue, and the time that it then lets the others pass. */
+const QUEUE_MS = 100;
+const YIELD_MS = 300;
+/** The time for which it does so. The server ends an idle transaction after 5 s. */
+const YIELD_FOR_MS = 7_000;
 
 /**
  * The largest group that a single node's writer flushes by itself. With 24 callers, a third more works complete that way. With 64 callers, it is as
@@ -51,129 +81,229 @@ const FEW = 32;
 const SLOW_FLUSH_MS = 250;
 const SLOW_FOR_MS = 10_000;
 
+/** A row of BEGUN. */
+interface Begun {
+  node: string;
+  number: number;
+  last: string | null;
+}
+
+/** The state that the groups of all scopes of a process share. */
+export class PostgresWriters {
+  readonly options: GroupOptions;
+  readonly pool: WriterPool;
+  readonly flush: PostgresFlush;
+  readonly notices: Notices;
+  /** The name of this node in `writer_turn`. */
+  readonly name: string;
+  /** Rises when another process may have written everything. */
+  version = 0;
+  /** The time when a writer may flush by itself again. */
+  quickFromMs = 0;
+  /** The last writer of everything and its number, as this process saw or wrote them. */
+  #everything = "";
+
+  constructor(options: GroupOptions) {
+    this.options = options;
+    this.name = `${COUNTS}${options.node}`;
+    this.flush = new PostgresFlush(options.server);
+    this.notices = new Notices(options.node, (text) => this.flush.tell(TELL, CHANGES_CHANNEL, text));
+    this.pool = new WriterPool({
+      server: options.server,
+      onRefused: options.onRefused,
+      onOpen: () => void this.flush.tidy().catch(() => undefined),
+      // A server that restarted may have lost commits that this process saw.
+      onLost: () => {
+        this.version += 1;
+      },
+    });
+  }
+
+  get connections(): readonly PostgresConnection[] {
+    return [...this.pool.connections, ...this.flush.connections];
+  }
+
+  /** Compares who wrote everything with what this process knows. */
+  noteEverything({ node, number }: Pick<Begun, "node" | "number">): void {
+    const seen = `${node} ${number}`;
+    if (seen !== this.#everything || !node.startsWith(COUNTS)) this.version += 1;
+    this.#everything = seen;
+  }
+
+  /** Records that this process wrote everything, so that it does not take its own commit for another's. */
+  recordEverything(number: number): void {
+    this.#everything = `${this.name} ${number}`;
+  }
+
+  async close(): Promise<void> {
+    await this.pool.close();
+    await this.notices.close(this.flush.isOpen);
+    await this.flush.close();
+  }
+}
+
 export class PostgresGroup implements GroupDatabase {
   /** The limits are large, because each statement costs a round trip and blocks only other writers. */
   readonly limit = { groupMs: 50, firstDrafts: 128, mostDrafts: 512 };
   readonly beginsAhead = true;
   readonly keys: UndoableKeys;
-  readonly #options: GroupOptions;
-  readonly #flush: PostgresFlush;
-  readonly #notices: Notices;
-  #writer: PostgresConnection | null = null;
-  /** The writer's name, and the number of its last commit. */
-  #name = "";
-  #number = 0;
-  /** Rises when another writer may have written. */
-  #version = 0;
+  readonly #shared: PostgresWriters;
+  readonly #scope: WriteScope;
+  /** The connection of the open transaction, and of the last one. */
+  #writer: PooledWriter | null = null;
+  #last: PooledWriter | null = null;
   #isBegun = false;
-  /** The time when the writer's last flush was answered. Later statements wait for it. */
-  #freeMs = 0;
-  /** The time when the writer may flush by itself again. */
-  #quickFromMs = 0;
-  /** True if another node wrote last before the open transaction. */
-  #takesTurn = false;
+  /** The nodes that wrote before the open transaction. */
+  #begun: Begun = { node: "", number: 0, last: null };
+  /** The number of begun transactions, and of those before which another process wrote this scope. */
+  #count = 0;
+  #foreign = 0;
 
-  constructor(options: GroupOptions) {
-    this.#options = options;
-    this.#flush = new PostgresFlush(options.server);
-    this.#notices = new Notices(options.node, (text) => this.#flush.tell(TELL, CHANGES_CHANNEL, text));
+  constructor(shared: PostgresWriters, scope: WriteScope) {
+    this.#shared = shared;
+    this.#scope = scope;
     this.keys = new EventKeys(() => this.connection);
   }
 
   get connection(): GroupConnection {
-    if (this.#writer === null) throw new StoreUnavailable("No transaction was begun.");
-    return this.#writer;
+    return this.#open.connection;
   }
 
+  /**
+   * A write of everything gives up its place in the queue and asks again, as long as a transaction that holds up one environment may end by itself.
+   * Otherwise the writes of all environments would wait behind it.
+   */
   async begin(): Promise<number> {
-    const { node } = this.#options;
-    let writer: PostgresConnection | null = null;
-    try {
-      writer = this.#live ?? (await this.#open());
-      this.#isBegun = true;
-      const askedMs = systemClock.monotonicMs();
-      // Takes the lock before any read, so that each read sees the commits of all earlier holders.
-      writer.exec("BEGIN");
-      writer.exec(LOCK, WRITER_LOCK);
-      const begun = writer.get<{ node: string }>(BEGUN, 1);
-      this.keys.undoTo(0);
-      const began = await begun;
-      this.#options.onLock(systemClock.monotonicMs() - Math.max(askedMs, this.#freeMs));
-      if (began === null) throw new StoreUnavailable("The database does not say whose turn it was.");
-      this.#takesTurn = began.node !== node;
-      if (this.#takesTurn) this.#version += 1;
-      return this.#version;
-    } catch (error) {
-      const first = writer?.firstOf(error) ?? error;
-      // Rolls back, because a failed transaction would refuse the next statements.
-      if (writer === this.#writer) this.rollBack();
-      this.#tell(first);
-      throw first;
+    const askedMs = systemClock.monotonicMs();
+    for (;;) {
+      const yields = this.#scope === EVERYTHING && systemClock.monotonicMs() - askedMs < YIELD_FOR_MS;
+      try {
+        return await this.#beginOnce(askedMs, yields);
+      } catch (error) {
+        const first = this.#writer?.connection.firstOf(error) ?? error;
+        // Rolls back, because a failed transaction would refuse the next statements.
+        this.rollBack();
+        if (!yields || !(first instanceof TransactionUndone)) {
+          this.#tell(first);
+          throw first;
+        }
+      }
+      await sleep(systemClock, YIELD_MS);
     }
   }
 
+  async #beginOnce(askedMs: number, yields: boolean): Promise<number> {
+    const { pool, options } = this.#shared;
+    this.#writer = pool.tryTake(this.#last) ?? (await pool.take(this.#last));
+    const { connection, freeMs } = this.#writer;
+    this.#isBegun = true;
+    // Takes the locks before any read, so that each read sees the commits of all earlier holders.
+    void connection.exec("BEGIN");
+    if (yields) void connection.exec(LOCK_WITHIN, `${QUEUE_MS}ms`);
+    let heldMs = askedMs;
+    const locked = takeLocks(connection, this.#scope).then(() => {
+      heldMs = systemClock.monotonicMs();
+    });
+    if (yields) void connection.exec(LOCK_WITHIN, LOCK_TIMEOUT);
+    const begun = connection.get<Begun>(BEGUN, 1, this.#scope === EVERYTHING ? NO_SCOPE : this.#scope);
+    this.keys.undoTo(0);
+    const [began] = await Promise.all([begun, locked]);
+    options.onLock(Math.max(0, heldMs - Math.max(askedMs, freeMs)), "everything");
+    if (this.#scope !== EVERYTHING) options.onLock(systemClock.monotonicMs() - heldMs, "environment");
+    if (began === null) throw new StoreUnavailable("The database does not say whose turn it was.");
+    return this.#noteBegun(began);
+  }
+
+  /** Returns a number that differs from those of earlier transactions if another process may have written what this one reads. */
+  #noteBegun(begun: Begun): number {
+    const shared = this.#shared;
+    this.#begun = begun;
+    this.#count += 1;
+    shared.noteEverything(begun);
+    // Nothing says which environments others wrote, so a write of everything expects all.
+    if (this.#scope === EVERYTHING) return -this.#count;
+    if (begun.last !== shared.name) this.#foreign += 1;
+    return shared.version + this.#foreign;
+  }
+
   get isBegun(): boolean {
-    return this.#isBegun && this.#live !== null;
+    return this.#isBegun && this.#writer?.connection.lost === false;
   }
 
   capture(captured: boolean): void {
-    this.#writer?.exec(CAPTURE, captured ? "1" : "0");
+    void this.#writer?.connection.exec(CAPTURE, captured ? "1" : "0");
   }
 
   async commit(changes: ChangedTopics, { isQuiet, isFollowed, works }: CommitOptions): Promise<CommitResult> {
-    const writer = this.#writer;
-    if (writer === null) throw new StoreUnavailable("No transaction was begun.");
-    if (writer.lost) throw new ConnectionLost("The connection broke before the commit.");
-    const name = this.#name;
-    this.#number += 1;
-    const number = this.#number;
-    if (this.#takesTurn && !isQuiet) void writer.post(NUMBER_AND_TURN, name, number, this.#options.node);
-    else void writer.post(NUMBER, name, number);
-    const notice = this.#notices.take(changes);
-    const told = notice === null ? null : writer.run(TELL, CHANGES_CHANNEL, notice.text);
-    const committed = writer.commit();
-    this.#isBegun = false;
-    const part = writer.endPart();
+    const { notices, flush } = this.#shared;
+    const writer = this.#open;
+    const { connection, name } = writer;
+    if (connection.lost) {
+      this.#giveBack();
+      throw new ConnectionLost("The connection broke before the commit.");
+    }
+    const isTurn = !isQuiet && this.#takeTurn(connection);
+    writer.number += 1;
+    const commit = { writer: name, number: writer.number, scope: this.#scope };
+    void connection.post(NUMBER, name, commit.number);
+    const notice = notices.take(changes);
+    const told = notice === null ? null : connection.run(TELL, CHANGES_CHANNEL, notice.text);
+    const committed = connection.commit();
+    const part = connection.endPart();
     // The writer flushes by itself if no work waits and the group is small or other nodes write too. A flush over the second connection lets the next
     // group run meanwhile, but wakes two processes once more.
-    const isFew = !isFollowed && (this.#takesTurn || works <= FEW);
+    const isFew = !isFollowed && (isTurn || works <= FEW);
     const askedMs = systemClock.monotonicMs();
-    const flushes = isFew && this.#flush.isHeard && askedMs >= this.#quickFromMs;
-    const flushed = flushes ? askOnDisk(writer, name) : undefined;
+    const flushes = isFew && flush.isHeard && askedMs >= this.#shared.quickFromMs;
+    const flushed = flushes ? askOnDisk(connection, [name]) : undefined;
     flushed?.then(
-      () => this.#noteFlushed(askedMs),
-      () => this.#noteFlushed(askedMs),
+      () => this.#noteFlushed(writer, askedMs),
+      () => this.#noteFlushed(writer, askedMs),
     );
+    this.#giveBack();
     try {
       await told;
       const ended = await committed;
       if (part.failed !== null) throw part.failed;
       // COMMIT ends a failed transaction without an error, but rolls it back.
       if (ended === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
-      if (notice === null) this.#notices.gather(changes);
+      if (notice === null) notices.gather(changes);
       this.#tell(null);
-      return { durable: this.#reach(name, number, flushed) };
+      return { durable: this.#reach(flush.reach(commit, flushed)) };
     } catch (error) {
       await committed.catch(() => undefined);
       const first = part.failed ?? error;
       try {
-        if (writer.lost && (await this.#known(this.#flush.settle(name, number)))) return { durable: null };
+        if (connection.lost && (await this.#known(flush.settle(commit)))) return { durable: null };
       } finally {
-        this.#notices.giveBack(notice?.changes ?? changes);
+        notices.giveBack(notice?.changes ?? changes);
       }
-      if (!writer.lost) this.#tell(first);
+      if (!connection.lost) this.#tell(first);
       throw first;
     }
   }
 
-  #noteFlushed(askedMs: number): void {
-    this.#freeMs = systemClock.monotonicMs();
-    if (this.#freeMs - askedMs > SLOW_FLUSH_MS) this.#quickFromMs = this.#freeMs + SLOW_FOR_MS;
+  /** Records that this node wrote the scope, so that other nodes notice. Returns whether another node may have written it before. */
+  #takeTurn(connection: PostgresConnection): boolean {
+    const { name } = this.#shared;
+    const { node, number, last } = this.#begun;
+    const isEverything = this.#scope === EVERYTHING;
+    if (isEverything || !node.startsWith(COUNTS)) {
+      void connection.post(WROTE_EVERYTHING, name);
+      this.#shared.recordEverything(number + 1);
+    }
+    if (!isEverything && last !== name) void connection.post(WROTE_SCOPE, this.#scope, name);
+    return isEverything ? node !== name : last !== name;
+  }
+
+  #noteFlushed(writer: PooledWriter, askedMs: number): void {
+    writer.freeMs = systemClock.monotonicMs();
+    if (writer.freeMs - askedMs > SLOW_FLUSH_MS) this.#shared.quickFromMs = writer.freeMs + SLOW_FOR_MS;
   }
 
   /** Waits until the commit is on the disk. Throws ConnectionLost if the server lost it in a crash. */
-  async #reach(name: string, number: number, flushed: Promise<number> | undefined): Promise<void> {
-    if (await this.#known(this.#flush.reach(name, number, flushed))) return;
+  async #reach(reached: Promise<boolean>): Promise<void> {
+    if (await this.#known(reached)) return;
     throw new ConnectionLost("The database lost what was not on its disk yet.");
   }
 
@@ -183,19 +313,21 @@ export class PostgresGroup implements GroupDatabase {
       return await asked;
     } catch (error) {
       if (error instanceof OutcomeUnknown) {
-        this.#version += 1;
-        this.#options.onUnknown();
+        this.#shared.version += 1;
+        this.#shared.options.onUnknown();
       }
       throw error;
     }
   }
 
   rollBack(): void {
-    this.#isBegun = false;
     this.keys.undoTo(0);
-    if (this.#writer === null || this.#writer.lost) return;
-    this.#writer.discard();
-    this.#writer.exec("ROLLBACK");
+    const connection = this.#writer?.connection;
+    if (connection?.lost === false) {
+      connection.discard();
+      void connection.exec("ROLLBACK");
+    }
+    this.#giveBack();
   }
 
   mayRunAgain(error: unknown): boolean {
@@ -203,45 +335,29 @@ export class PostgresGroup implements GroupDatabase {
   }
 
   watch(): WorkWatch {
-    return new IdleWatch(this.#writer);
+    return new IdleWatch(this.#writer?.connection ?? null);
   }
 
-  get connections(): readonly PostgresConnection[] {
-    return [this.#writer, this.#flush.connection].filter((one) => one !== null);
-  }
-
-  async close(): Promise<void> {
-    await this.#writer?.idle();
-    await this.#writer?.close();
-    await this.#notices.close(this.#flush.connection?.lost === false);
-    await this.#flush.close();
-  }
-
-  get #live(): PostgresConnection | null {
-    return this.#writer === null || this.#writer.lost ? null : this.#writer;
-  }
-
-  async #open(): Promise<PostgresConnection> {
-    if (this.#live !== null) return this.#live;
-    this.#writer = await this.#options.server.connect("relay writer", {
-      writes: "rows",
-      onRefused: this.#options.onRefused,
-    });
-    // Other writers may have written while there was no connection.
-    this.#version += 1;
-    this.#name = crypto.randomUUID();
-    this.#number = 0;
-    void this.#flush.tidy().catch(() => undefined);
+  get #open(): PooledWriter {
+    if (this.#writer === null) throw new StoreUnavailable("No transaction was begun.");
     return this.#writer;
+  }
+
+  #giveBack(): void {
+    this.#isBegun = false;
+    if (this.#writer !== null) this.#shared.pool.giveBack(this.#writer);
+    this.#last = this.#writer ?? this.#last;
+    this.#writer = null;
   }
 
   /** Reports the trouble. `error` is a transaction's error, or null after a commit. */
   #tell(error: unknown): void {
-    if (error === null) this.#options.onTrouble(null);
+    const { onTrouble } = this.#shared.options;
+    if (error === null) onTrouble(null);
     // A full disk is reported by `onRefused`.
     else if (error instanceof NoRoom) return;
     else if (error instanceof StoreUnavailable && !(error instanceof TransactionUndone))
-      this.#options.onTrouble(error.message);
+      onTrouble(error.message);
   }
 }
 

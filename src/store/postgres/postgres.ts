@@ -1,11 +1,12 @@
 /**
- * Implements the store on PostgreSQL. One node writes at a time, in groups, and reads have their own connections. The store recovers by itself after
+ * Implements the store on PostgreSQL. One node writes an environment at a time, in groups, and reads have their own connections. The store recovers by itself after
  * an outage. It notifies this process's listeners of changes by other nodes and by SQL of other programs.
  */
 import { type Clock, Loop, systemClock } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import type { DiskSpace } from "../disk-space.ts";
 import { GroupCommit } from "../group-commit/group-commit.ts";
+import { ScopedGroups } from "../group-commit/scoped-groups.ts";
 import { CommitListeners } from "../group-commit/transaction.ts";
 import {
   type BatchOptions,
@@ -23,8 +24,8 @@ import {
 } from "../port.ts";
 import { hearChannel } from "./channel-listener.ts";
 import { makeDiskSpace } from "./disk-space.ts";
-import { NoRoom } from "./error.ts";
-import { PostgresGroup } from "./group.ts";
+import { ConnectionLost, NoRoom } from "./error.ts";
+import { type LockLevel, PostgresGroup, PostgresWriters } from "./group.ts";
 import { PostgresLiveness, LOOK_EVERY_MS as SILENCE_EVERY_MS } from "./liveness.ts";
 import { migrateServer, type PostgresMigrationOptions } from "./migrate.ts";
 import { CHANGES_CHANNEL, readNotice } from "./notification.ts";
@@ -40,8 +41,8 @@ interface PostgresOptions extends PostgresMigrationOptions {
   clock: Clock;
   /** Receives the size of every committed group, for metrics. */
   onGroup?: (size: number) => void;
-  /** Receives how long each group waited for the writer lock. */
-  onLock?: (waitedMs: number) => void;
+  /** Receives how long each group waited for a lock. */
+  onLock?: (waitedMs: number, level: LockLevel) => void;
   /** Receives a sentence when the database cannot be used, and null when it can be used again. */
   onTrouble?: (trouble: string | null) => void;
 }
@@ -50,8 +51,11 @@ interface PostgresOptions extends PostgresMigrationOptions {
 interface PostgresStore extends Store {
   /** Identifies this process among all that write to the database. */
   readonly node: string;
-  /** The number of open connections, without the listening one, and of reads that wait for a connection. */
-  readonly pool: { connections: number; waitingReads: number };
+  /**
+   * The number of open connections, without the listening one, of reads that wait for a connection, and of groups of writes that have one or wait for
+   * one.
+   */
+  readonly pool: { connections: number; waitingReads: number; runningGroups: number; waitingGroups: number };
 }
 
 /** Connects, and creates or migrates the schema. Throws StoreUnavailable, UnfitServer or MigrationRefused. */
@@ -70,8 +74,8 @@ export async function openPostgres(place: DatabaseUrl, options: PostgresOptions)
 class OpenPostgres implements PostgresStore {
   readonly node = crypto.randomUUID();
   readonly #place: DatabaseUrl;
-  readonly #database: PostgresGroup;
-  readonly #group: GroupCommit;
+  readonly #writers: PostgresWriters;
+  readonly #groups: ScopedGroups;
   readonly #readers: Readers;
   readonly #silence: PostgresLiveness;
   readonly #space: DiskSpace;
@@ -107,7 +111,7 @@ class OpenPostgres implements PostgresStore {
     this.#place = place;
     this.#onTrouble = onTrouble;
     this.#silence = new PostgresLiveness(place);
-    this.#database = new PostgresGroup({
+    this.#writers = new PostgresWriters({
       server: this.#silence,
       node: this.node,
       onLock,
@@ -124,13 +128,16 @@ class OpenPostgres implements PostgresStore {
     );
     this.#readers = new Readers(this.#silence);
     void this.#overdue.start(SILENCE_EVERY_MS);
-    this.#group = new GroupCommit(this.#database, {
+    const report = {
       onGroup,
-      onChanges: (changes) => this.#listeners.notify(changes),
-      onEnd: (error) => {
+      onChanges: (changes: ChangedTopics) => this.#listeners.notify(changes),
+      onEnd: (error: unknown) => {
         if (error === null) this.#space.recordSuccess();
       },
-    });
+    };
+    this.#groups = new ScopedGroups(
+      (scope) => new GroupCommit(new PostgresGroup(this.#writers, scope), report),
+    );
     this.#looks = new Loop({
       clock,
       everyMs: LOOK_EVERY_MS,
@@ -164,7 +171,7 @@ class OpenPostgres implements PostgresStore {
   }
 
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>, scope?: WriteScope): Promise<Result> {
-    return this.#group.add(origin, work, { scope });
+    return this.#groups.add(origin, work, { scope });
   }
 
   batchWrites<Draft, Result>(
@@ -172,13 +179,13 @@ class OpenPostgres implements PostgresStore {
     work: BatchWork<Draft, Result>,
     { prefetch, scopeOf }: BatchOptions<Draft> = {},
   ): (draft: Draft) => Promise<Result> {
-    return (draft) => this.#group.addDraft(origin, work, draft, { prefetch, scope: scopeOf?.(draft) });
+    return (draft) => this.#groups.addDraft(origin, work, draft, { prefetch, scope: scopeOf?.(draft) });
   }
 
   withFence(fence: Fence, scope?: WriteScope): FencedStore {
     return {
       read: (work) => this.read(work),
-      write: (origin, work, own = scope) => this.#group.add(origin, work, { fence, scope: own }),
+      write: (origin, work, own = scope) => this.#groups.add(origin, work, { fence, scope: own }),
       vacuumStep: () => this.vacuumStep(),
       fenceHolds: (tx) => this.#fenceHolds(fence, tx),
     };
@@ -193,7 +200,7 @@ class OpenPostgres implements PostgresStore {
       await fence(tx);
       return true;
     } catch (error) {
-      if (!this.#database.connection.inTransaction) throw error;
+      if (error instanceof ConnectionLost) throw error;
       return false;
     }
   }
@@ -202,9 +209,15 @@ class OpenPostgres implements PostgresStore {
     return this.#listeners.add(work, topics);
   }
 
-  get pool(): { connections: number; waitingReads: number } {
-    const open = [...this.#database.connections, ...this.#readers.connections].filter(({ lost }) => !lost);
-    return { connections: open.length, waitingReads: this.#readers.waiting };
+  get pool(): PostgresStore["pool"] {
+    const open = [...this.#writers.connections, ...this.#readers.connections].filter(({ lost }) => !lost);
+    const { running, waiting } = this.#writers.pool.groups;
+    return {
+      connections: open.length,
+      waitingReads: this.#readers.waiting,
+      runningGroups: running,
+      waitingGroups: waiting,
+    };
   }
 
   get trouble(): string | null {
@@ -229,11 +242,11 @@ class OpenPostgres implements PostgresStore {
 
   async close(): Promise<void> {
     if (this.#closed) return;
-    await this.#group.close();
+    await this.#groups.close();
     this.#closed = true;
     await this.#looks.stop();
     await this.#readers.close();
-    await this.#database.close();
+    await this.#writers.close();
     await this.#overdue.stop();
     this.#silence.stop();
     await this.#stopHearing();
@@ -245,10 +258,11 @@ class OpenPostgres implements PostgresStore {
 
   #lookForAnswers(): undefined {
     // Closes the connections that write. New ones may reach the primary, or get a changed setting that open sessions do not.
-    if (this.#isReadOnly) for (const one of this.#database.connections) one.giveUp(READ_ONLY);
+    if (this.#isReadOnly) for (const one of this.#writers.connections) one.giveUp(READ_ONLY);
     this.#isReadOnly = false;
-    this.#silence.look([...this.#database.connections, ...this.#readers.connections]);
+    this.#silence.look([...this.#writers.connections, ...this.#readers.connections]);
     this.#readers.closeIdle();
+    this.#writers.pool.closeIdle();
     if (!this.#closed) this.#space.look();
   }
 

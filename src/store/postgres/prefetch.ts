@@ -7,6 +7,7 @@ const WRITES_OF: Readonly<Record<string, readonly string[]>> = {
   record: ["record_change", "record_file", "stored_bytes"],
   run: [],
   writer_commit: [],
+  writer_scope: [],
 };
 
 interface Asked<Rows> {

@@ -30,6 +30,7 @@ const OWN: ReadonlySet<string> = new Set([
   "node",
   "node_lease",
   "writer_commit",
+  "writer_scope",
   "writer_turn",
 ]);
 
