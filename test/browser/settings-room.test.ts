@@ -209,6 +209,17 @@ test("sessions are distinguishable, the others end at once, and a wrong password
   await told("Password changed");
 });
 
+test("the current tab stays in view when the window gets narrow", async () => {
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.goto(at("settings?tab=sessions"));
+  await tab("Sessions").waitFor();
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.waitForFunction(() => {
+    const box = document.querySelector(".tabs [aria-current]")?.getBoundingClientRect();
+    return box !== undefined && box.left >= 0 && box.right <= innerWidth;
+  });
+});
+
 test("a narrow screen needs no sideways scrolling, and the pages log no error", async () => {
   await page.setViewportSize({ width: 360, height: 800 });
   for (const name of ["", "keys", "limits", "server", "backups", "owners", "sessions"]) {

@@ -22,9 +22,14 @@ export function TabLinks({
   // Scrolls the current tab into view, because the row can be wider than a narrow screen. It runs before painting, so
   // that no tab moves under a finger.
   useLayoutEffect(() => {
-    const link = row.current?.querySelector<HTMLElement>("[aria-current]");
-    if (row.current !== null && link != null)
-      row.current.scrollLeft = link.offsetLeft - row.current.offsetLeft - 24;
+    const show = (): void => {
+      const link = row.current?.querySelector<HTMLElement>("[aria-current]");
+      if (row.current !== null && link != null)
+        row.current.scrollLeft = link.offsetLeft - row.current.offsetLeft - 24;
+    };
+    show();
+    addEventListener("resize", show);
+    return () => removeEventListener("resize", show);
   }, [chosen]);
   return html`<nav class="tabs" aria-label=${label} ref=${row}>${tabs.map(
     ({ name, title, href }) =>
