@@ -1335,7 +1335,7 @@ CREATE TABLE session (
   owner_id TEXT NOT NULL REFERENCES owner (id) ON DELETE CASCADE,
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
-, seen_at INTEGER, source TEXT, agent TEXT, authenticated_at INTEGER, two_factor INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+, seen_at INTEGER, source TEXT, agent TEXT, authenticated_at INTEGER, two_factor INTEGER NOT NULL DEFAULT 0, factor_at INTEGER) WITHOUT ROWID;
 
 CREATE INDEX session_by_end ON session (expires_at);
 

@@ -1,7 +1,11 @@
 /** Sign-in at an OpenID provider in a real browser: set-up, sign-in, confirmation, sign-out and refusals. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
+import { systemClock } from "../../src/base/clock.ts";
+import { createOwner } from "../../src/platform/account/owner.ts";
+import { createSigninLink } from "../../src/platform/account/session.ts";
 import { openDashboard } from "../kit/browser.ts";
+import { shoot } from "../kit/browser-shots.ts";
 import { CLIENT_ID, CLIENT_SECRET, type OidcDouble, startOidcProvider } from "../kit/oidc-provider.ts";
 import { APP } from "../kit/running-service.ts";
 
@@ -85,6 +89,38 @@ test("a sensitive change asks to confirm at the provider in a new tab, and then 
   await tab.close();
   await page.getByText("Members sign in only at the provider.").waitFor();
   expect(await running.rows("SELECT one FROM oidc_provider WHERE passwords = 0")).toHaveLength(1);
+});
+
+test("a member without a password sets none here, because the server takes none", async () => {
+  await page.goto(at("settings?tab=sessions"));
+  await page.getByRole("region", { name: "Second factor" }).waitFor();
+  expect(await page.getByRole("region", { name: "New password" }).count()).toBe(0);
+  await running.service.store.write("app", (tx) => tx.run("UPDATE oidc_provider SET passwords = 1"));
+  await page.reload();
+  await page.getByRole("region", { name: "New password" }).waitFor();
+  expect(await page.getByLabel("Current password").count()).toBe(0);
+  await shoot(page, "sessions-no-password", { fullPage: true });
+  await running.service.store.write("app", (tx) => tx.run("UPDATE oidc_provider SET passwords = 0"));
+  await page.goto(at("settings?tab=members"));
+});
+
+test("an invitation leads to the provider while passwords are off", async () => {
+  const nowMs = systemClock.now();
+  const { token } = await running.service.store.write("app", async (tx) => {
+    const { id } = await createOwner(tx, { email: "max@example.com", passwordHash: null, nowMs });
+    return await createSigninLink(tx, { kind: "reset", ownerId: id, nowMs });
+  });
+  const other = await context.browser()?.newPage();
+  if (other === undefined) throw new Error("There is no browser.");
+  await other.goto(`${running.service.url}/reset#${token}`);
+  await other.getByText("This server takes no password.").waitFor();
+  await shoot(other, "invitation-provider");
+  await other.getByRole("button", { name: "Sign in with Example ID" }).click();
+  await signInAtProvider(other, "kim");
+  await other.waitForURL((url) => url.pathname.startsWith(`/apps/${APP}/`));
+  await other.close();
+  const newest = "DELETE FROM session WHERE created_at = (SELECT max(created_at) FROM session)";
+  await running.service.store.write("app", (tx) => tx.run(newest));
 });
 
 test("a sign-out ends the session here and at the provider, and no password is asked for", async () => {

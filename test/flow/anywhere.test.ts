@@ -42,6 +42,7 @@ const HERE_ALONE: Readonly<Record<string, string>> = {
   "members change": "a key is of one environment, and members are of the whole server",
   "members remove": "a key is of one environment, and members are of the whole server",
   "members reset-factor": "a key is of one environment, and members are of the whole server",
+  "members unlink": "a key is of one environment, and members are of the whole server",
   "members require-factor": "a key is of one environment, and members are of the whole server",
   backup: "a backup is a file of the server",
   "backups list": "a backup is a file of the server",

@@ -3,6 +3,7 @@
  * cannot do.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { TOOLS } from "../../src/interfaces/api/connector-tool.ts";
 import { mintApiKey } from "../../src/platform/account/api-key.ts";
 import { setMemberships } from "../../src/platform/account/membership.ts";
 import { createOwner, hashPassword, setOwnerPassword } from "../../src/platform/account/owner.ts";
@@ -127,9 +128,14 @@ describe("the sensitive routes", () => {
     ["deleting", "DELETE {E}/persons/{id}"],
     ["deleting", "DELETE {E}/collections/{name}/records/{id}"],
     ["deleting", "POST {E}/events/{id}/expunge"],
+    ["deleting", "POST {E}/sync/apply"],
     ["live approval", "POST /api/approvals/{id}"],
   ])("include %s: %s", (_, words) => {
     expect(find(words).isSensitive).toBe(true);
+  });
+
+  test("include no tool of the connector", () => {
+    expect(TOOLS.filter(({ route }) => route.sensitive).map(({ name }) => name)).toEqual([]);
   });
 
   test("include no read, and each deletion except of what is temporary or can be given again", () => {

@@ -593,6 +593,30 @@ describe("the provider", () => {
     });
 });
 
+test("an account that was created again at the provider signs in after the member is unlinked", async () => {
+  await configure();
+  provider.accounts.set("kim", kim);
+  const before = new Browser();
+  await before.signIn("kim");
+  provider.accounts.set("kim2", kim);
+  const refused = await new Browser().signIn("kim2");
+  expect([refused.status, refused.json.code, refused.json.message]).toEqual([
+    403,
+    "oidc_refused",
+    "kim@example.com is already linked to another account of Example ID: ask an owner to unlink it under Settings › Members, or with relay members unlink.",
+  ]);
+  const found = await member("kim@example.com");
+  const unlink = () => api.call(`/api/owners/${found?.id}/identity`, { method: "DELETE", session: true });
+  expect((await unlink()).status).toBe(204);
+  expect(await lastAudited()).toEqual(["owner.unlinked", "owner:kim@example.com"]);
+  expect((await before.session()).owner).toBeNull();
+  const again = await unlink();
+  expect([again.status, again.json.code]).toEqual([404, "not_found"]);
+  expect((await new Browser().signIn("kim2")).json.owner.email).toBe("kim@example.com");
+  expect((await members()).length).toBe(2);
+  expect((await new Browser().signIn("kim")).json.code).toBe("oidc_refused");
+});
+
 describe("sign-in with passwords", () => {
   const switchTo = (passwords: boolean) => api.call("/api/oidc/passwords", { method: "PUT", session: true, body: { passwords } });
   const PASSWORD = "a long enough password";
@@ -612,6 +636,38 @@ describe("sign-in with passwords", () => {
     expect((await signIn()).status).toBe(200);
   });
 
+  test("ends every session that did not begin at the provider, once it is off", async () => {
+    provider.accounts.set("boss", { ...kim, groups: ["admins"] });
+    const boss = new Browser();
+    await boss.signIn("boss");
+    const bea = await enroll(api, await addSigned(api, "bea@example.com"));
+    const count = async () => (await api.store.read((tx) => tx.all("SELECT id FROM session"))).length;
+    const before = await count();
+    const off = await boss.post("/api/oidc/passwords", { passwords: false }, "PUT");
+    expect([off.status, off.json.provider.passwords, await count()]).toEqual([200, false, 1]);
+    expect((await boss.session()).owner.email).toBe("kim@example.com");
+    expect((await bea.call("/api/sessions")).json.code).toBe("unauthenticated");
+    expect((await api.call("/api/sessions", { session: true })).json.code).toBe("unauthenticated");
+    const row = await api.store.read((tx) => tx.get<{ after: string }>("SELECT after FROM audit WHERE action = 'oidc.passwords_changed'"));
+    expect(JSON.parse(row?.after ?? "")).toEqual({ passwords: false, sessionsEnded: before - 1 });
+    const again = await boss.post("/api/oidc/passwords", { passwords: true }, "PUT");
+    expect([again.json.provider.passwords, await count()]).toEqual([true, 1]);
+  });
+
+  test("has no use for an invitation: the provider accepts it, and its link ends", async () => {
+    const invite = { email: "kim@example.com", memberships: [{ role: "viewer", app: "shop" }] };
+    const { link } = (await api.call("/api/owners", { method: "POST", session: true, body: invite })).json;
+    const use = () => new Browser().post("/api/session/reset", { token: new URL(link.url).hash.slice(1), password: PASSWORD });
+    provider.accounts.set("kim", { ...kim, groups: [] });
+    const browser = new Browser();
+    expect((await browser.signIn("kim")).json.owner.email).toBe("kim@example.com");
+    expect((await browser.session()).apps.map(({ id }: { id: string }) => id)).toEqual(["shop"]);
+    const used = await use();
+    expect([used.status, used.json.code]).toEqual([401, "unauthenticated"]);
+    expect(await lastAudited()).toEqual(["owner.link_refused", "owner:kim@example.com"]);
+    expect((await member("kim@example.com"))?.hasPassword).toBe(false);
+  });
+
   test("that was begun before it was switched off does not end with a code, and no password is changed", async () => {
     provider.accounts.set("boss", { ...kim, groups: ["admins"] });
     const boss = new Browser();
@@ -624,14 +680,15 @@ describe("sign-in with passwords", () => {
     const late = await new Browser().post("/api/session/factor", { token, totp: codeOf(bea.secret, api.clock.now()) });
     expect([late.status, late.json.code]).toEqual([403, "password_signin_off"]);
     const body = { current: FACTOR_PASSWORD, password: "another good one" };
-    const changed = await bea.call("/api/session/password", { method: "PUT", body });
+    const changed = await boss.post("/api/session/password", body, "PUT");
     expect([changed.status, changed.json.code]).toEqual([403, "password_signin_off"]);
     expect(changesBetween(before, await api.snapshot())).toEqual({});
   });
 
   test("is off, then on again with another provider or without one", async () => {
     provider.accounts.set("boss", { ...kim, groups: ["admins"] });
-    await new Browser().signIn("boss");
+    const boss = new Browser();
+    await boss.signIn("boss");
     expect((await switchTo(false)).json.provider.passwords).toBe(false);
     const refused = await signIn();
     expect([refused.status, refused.json.code]).toEqual([403, "password_signin_off"]);
@@ -639,7 +696,8 @@ describe("sign-in with passwords", () => {
     expect(link.json.code).toBe("password_signin_off");
     expect((await new Browser().signIn("boss")).status).toBe(200);
     expect((await new Browser().session()).signin).toEqual({ passwords: false, provider: "Example ID" });
-    await configure({ issuer: "https://id.example.com" });
+    const moved = { name: "Example ID", issuer: "https://id.example.com", clientId: CLIENT_ID, roles: [ADMINS] };
+    expect((await boss.post("/api/oidc", moved, "PUT")).status).toBe(200);
     expect((await signIn()).status).toBe(200);
     const rows = await api.store.read((tx) => tx.all<{ after: string }>("SELECT after FROM audit WHERE action = 'oidc.passwords_changed'"));
     expect(rows.length).toBe(1);

@@ -84,7 +84,12 @@ describe("a passkey", () => {
     await api.clock.advance(16 * MINUTE_MS);
     const recovery = () => post("/api/session/recovery-codes", {}, bea.cookie);
     const asked = await recovery();
-    expect([...of(asked), asked.json.methods]).toEqual([403, "reauthentication_required", ["password", "passkey"]]);
+    expect([...of(asked), asked.json.methods]).toEqual([403, "reauthentication_required", ["password", "passkey", "recoveryCode"]]);
+    await post("/api/session/confirm", { password: PASSWORD }, bea.cookie);
+    for (const path of ["/api/session/recovery-codes", "/api/session/factors/passkey/options"]) {
+      const withPassword = await post(path, {}, bea.cookie);
+      expect([...of(withPassword), withPassword.json.methods]).toEqual([403, "reauthentication_required", ["passkey", "recoveryCode"]]);
+    }
     const options = await optionsOf("/api/session/confirm/options", {}, bea.cookie);
     expect((await post("/api/session/confirm", { passkey: key.sign(options) }, bea.cookie)).json).toEqual({ method: "passkey" });
     expect((await recovery()).status).toBe(201);

@@ -113,6 +113,45 @@ describe("an authenticator app", () => {
     expect((await signIn(api, BEA)).json).toEqual({ owner: { email: BEA } });
   });
 
+  const LATER_MS = 16 * MINUTE_MS;
+  const confirm = (bea: Awaited<ReturnType<typeof enroll>>, body: object) => bea.call("/api/session/confirm", { method: "POST", body });
+  const PROOFS: readonly [what: string, proof: (bea: Awaited<ReturnType<typeof enroll>>) => object][] = [
+    ["the app", (bea) => ({ totp: codeOf(bea.secret, api.clock.now()) })],
+    ["a recovery code", (bea) => ({ recoveryCode: bea.recoveryCodes[0] })],
+  ];
+  test.each(PROOFS)("is changed after a confirmation with %s, not with the password", async (_what, proof) => {
+    const bea = await enroll(api, await addSigned(api, BEA));
+    await api.clock.leap(LATER_MS);
+    expect((await confirm(bea, { password: PASSWORD })).status).toBe(200);
+    const path = "/api/session/factors";
+    const remove = () => bea.call(`${path}/${bea.factorId}`, { method: "DELETE" });
+    const others = [
+      ["POST", `${path}/totp`, { name: "Tablet" }],
+      ["POST", `${path}/${bea.factorId}/confirm`, { totp: codeOf(bea.secret, api.clock.now()) }],
+      ["POST", "/api/session/recovery-codes", undefined],
+    ] as const;
+    const before = await api.snapshot();
+    for (const [method, to, body] of others)
+      expect(of(await bea.call(to, { method, ...(body === undefined ? {} : { body }) }))).toEqual([403, "reauthentication_required"]);
+    const refused = await remove();
+    expect([...of(refused), refused.json.methods]).toEqual([403, "reauthentication_required", ["totp", "recoveryCode"]]);
+    expect(refused.json.message).toContain("You have a second factor, so a password is not enough to change factors");
+    expect(changesBetween(before, await api.snapshot())).toEqual({});
+    expect((await confirm(bea, proof(bea))).status).toBe(200);
+    expect((await remove()).status).toBe(204);
+  });
+
+  test("is not changed with a new password, because the new session proved no factor", async () => {
+    const bea = await enroll(api, await addSigned(api, BEA));
+    await api.clock.leap(LATER_MS);
+    await confirm(bea, { password: PASSWORD });
+    const body = { current: PASSWORD, password: "another long password" };
+    const changed = await bea.call("/api/session/password", { method: "PUT", body });
+    const headers = { origin: api.base, cookie: cookieOf(changed) };
+    const removed = await api.call(`/api/session/factors/${bea.factorId}`, { method: "DELETE", headers });
+    expect([changed.status, ...of(removed)]).toEqual([204, 403, "reauthentication_required"]);
+  });
+
   test("of another member is neither confirmed nor removed", async () => {
     const bea = await enroll(api, await addSigned(api, BEA));
     const kim = await addSigned(api, "kim@example.com");

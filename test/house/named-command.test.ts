@@ -18,6 +18,14 @@ test("the pattern matches every command, and the terminal and the dashboard shar
   expect(NAMED_ON_A_PAGE).toBe(NAMED_COMMAND);
 });
 
+test("the pattern includes on and off of each command that takes them", () => {
+  const takesOn = COMMANDS.filter(({ arguments: takes = [] }) => takes.some(({ of }) => Array.isArray(of) && of.includes("on")));
+  expect(takesOn.length).toBeGreaterThan(0);
+  for (const command of takesOn)
+    for (const word of ["on", "off"]) expect(named(`Run ${line(command)} ${word}, or wait.`)).toEqual([`${line(command)} ${word}`]);
+  expect(named("Run relay members list on the server.")).toEqual(["relay members list"]);
+});
+
 test("the pattern matches nothing but commands", () => {
   const [, beginning = ""] = /\(\?:(.*?)\)\(\?!\[\\w-\]\)/.exec(NAMED_COMMAND) ?? [];
   const known = [...beginning.matchAll(/([a-z]+) \(\?:([^)]+)\)/g)].flatMap(([, group, words = ""]) =>

@@ -129,6 +129,7 @@ export const WORST_CALLS: Record<string, Worst> = {
     memberships: Array.from({ length: 16 }, () => ({ role: "viewer", app: "a".repeat(63) })),
   }),
   "DELETE /api/owners/:id": refused(404, "DELETE", "/api/owners/own_none", undefined),
+  "DELETE /api/owners/:id/identity": refused(404, "DELETE", "/api/owners/own_none/identity", undefined),
   "DELETE /api/owners/:id/factors": refused(404, "DELETE", "/api/owners/own_none/factors", undefined),
   "GET /api/second-factor": get("/api/second-factor"),
   "PUT /api/second-factor": refused(400, "PUT", "/api/second-factor", { required: long }),

@@ -12,8 +12,7 @@ import { beginConfirmation, onConfirmed } from "./provider-signin.ts";
 import { session, signOut } from "./session.ts";
 import { SigninForm } from "./signin-form.ts";
 
-const WHY =
-  "This action is sensitive, and you signed in or confirmed 15 minutes ago or more. Nothing was changed yet.";
+const WHY = "This action is sensitive, so prove again who you are. Nothing was changed yet.";
 
 export function ConfirmForm({ question }: { question: Confirmation }): View {
   const cancel = (): void => question.answer(false);
@@ -23,7 +22,9 @@ export function ConfirmForm({ question }: { question: Confirmation }): View {
   // A code of the app is for an account without a password, because the password is the shorter way.
   const totp = isOwn("totp") && !isOwn("password");
   const oidc = isOwn("oidc");
-  const canConfirm = passkey || totp || oidc;
+  // Without a password among the methods, the action needs a factor.
+  const recovery = isOwn("recoveryCode") && !isOwn("password");
+  const canConfirm = passkey || totp || recovery || oidc;
   const usePasskey = async (): Promise<void> => {
     const { options } = await call<{ options: string }>("POST", "/api/session/confirm/options", {});
     await call("POST", "/api/session/confirm", { passkey: await signWithPasskey(options) });
@@ -34,7 +35,8 @@ export function ConfirmForm({ question }: { question: Confirmation }): View {
     ${isOwn("password") && html`<${PasswordForm} onConfirmed=${confirmed} onCancel=${cancel} />`}
     ${!isOwn("password") && !canConfirm && html`<${SignInAgain} onCancel=${cancel} />`}
     ${passkey && html`<${PasskeyButton} label="Confirm with a passkey" onUse=${usePasskey} />`}
-    ${totp && html`<${CodeForm} onConfirmed=${confirmed} />`}`;
+    ${totp && html`<${CodeForm} kind="totp" onConfirmed=${confirmed} />`}
+    ${recovery && html`<${CodeForm} kind="recoveryCode" onConfirmed=${confirmed} />`}`;
 }
 
 /** A link to the provider in its own tab, so that this page and its input stay. The other tab tells when the person confirmed. */
@@ -94,11 +96,20 @@ function PasswordForm({ onConfirmed, onCancel }: { onConfirmed: () => void; onCa
   </form>`;
 }
 
-/** Confirms with a code of the authenticator app. */
-function CodeForm({ onConfirmed }: { onConfirmed: () => void }): View {
-  return html`<${SigninForm} button="Confirm" fields=${[{ name: "code", label: "Code", type: "text", autocomplete: "one-time-code", hint: "The six digits that your authenticator app shows." }]}
+const CODES = {
+  totp: {
+    label: "Code",
+    autocomplete: "one-time-code",
+    hint: "The six digits that your authenticator app shows.",
+  },
+  recoveryCode: { label: "Recovery code", autocomplete: "off", hint: "Each recovery code works once." },
+} as const;
+
+/** Confirms with a code of the authenticator app, or with a recovery code. */
+function CodeForm({ kind, onConfirmed }: { kind: keyof typeof CODES; onConfirmed: () => void }): View {
+  return html`<${SigninForm} button="Confirm with this code" isSecond=${kind === "recoveryCode"} fields=${[{ name: "code", type: "text", ...CODES[kind] }]}
     onSend=${async ({ code = "" }: Record<string, string>) => {
-      await call("POST", "/api/session/confirm", { totp: code });
+      await call("POST", "/api/session/confirm", { [kind]: code });
       onConfirmed();
     }} />`;
 }

@@ -11,6 +11,7 @@ import { navigate } from "../base/route.ts";
 import { ErrorState, Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { FactorStep, type PendingFactor, type SigninAnswer } from "./factor-step.ts";
+import { ProviderButton } from "./provider-button.ts";
 import { enterSession, session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { type FormField, SigninForm } from "./signin-form.ts";
@@ -151,6 +152,12 @@ function LinkForm({ kind, title, command, intro, button, fields, error, onRetry 
       }
     <//>`;
   }
+  const provider = known?.signin.passwords === false ? known.signin.provider : null;
+  if (kind === "reset" && provider !== null)
+    return html`<${SigninCard} title="Sign in with ${provider}">
+      <p>This server takes no password. Use your account at ${provider} with the address that was invited.</p>
+      <${ProviderButton} name=${provider} returnTo="/" />
+    <//>`;
   return html`<${SigninCard} key=${token} title=${title}>
     <p>${intro}</p>
     <${SigninForm} button=${button} fields=${fields} onSend=${async (values: Record<string, string>) => {

@@ -6,13 +6,13 @@ import { Notice } from "../component/notice.ts";
 import { Sentence } from "../component/sentence.ts";
 import { goToProvider } from "./provider-signin.ts";
 
-export function ProviderButton({ name }: { name: string }): View {
+export function ProviderButton({ name, returnTo }: { name: string; returnTo?: string }): View {
   const [error, setError] = useState<string | null>(null);
   const [isGoing, setGoing] = useState(false);
   const go = (): void => {
     setGoing(true);
     setError(null);
-    goToProvider().catch((thrown) => {
+    goToProvider(returnTo).catch((thrown) => {
       setError(sentenceOf(thrown));
       setGoing(false);
     });

@@ -5,9 +5,8 @@ import { call } from "../base/api.ts";
 export const CONFIRMED = "/signin/confirmed";
 const CHANNEL = "relay-confirmed";
 
-/** Leads this tab to the provider. The sign-in returns to the address that is open now. */
-export async function goToProvider(): Promise<void> {
-  const returnTo = location.pathname + location.search;
+/** Leads this tab to the provider. The sign-in returns to `returnTo`, or to the address that is open now. */
+export async function goToProvider(returnTo = location.pathname + location.search): Promise<void> {
   const { url } = await call<{ url: string }>("POST", "/api/session/oidc/start", { returnTo });
   location.assign(url);
 }

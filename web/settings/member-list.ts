@@ -39,6 +39,7 @@ export function MemberList(): View {
   const [changing, setChanging] = useState<OwnerView | null>(null);
   const [removing, setRemoving] = useState<OwnerView | null>(null);
   const [resetting, setResetting] = useState<OwnerView | null>(null);
+  const [unlinking, setUnlinking] = useState<OwnerView | null>(null);
   const [link, setLink] = useState<{ email: string; link: Link; mail: InvitationMail | null } | null>(null);
   const { send, isSending, error: refused } = useSend();
   if (data === undefined) return html`<${LoadingState} error=${error} rows=${3} onRetry=${reload} />`;
@@ -60,12 +61,13 @@ export function MemberList(): View {
     <div class="tab-actions"><button type="button" class="primary" onClick=${() => setInviting(true)}><${Icon} name="plus" size=${14} />Invite a member</button></div>
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
     <${MailFailures} owners=${data.owners} />
-    <${Table} label="Members" columns=${columnsOf({ you, isSending, mails: data.mailsInvitations, onChange: setChanging, onLink: (owner) => void relink(owner), onReset: setResetting, onRemove: setRemoving })} items=${data.owners} />
+    <${Table} label="Members" columns=${columnsOf({ you, isSending, mails: data.mailsInvitations, onChange: setChanging, onLink: (owner) => void relink(owner), onReset: setResetting, onUnlink: setUnlinking, onRemove: setRemoving })} items=${data.owners} />
     ${isInviting && html`<${Invite} mails=${data.mailsInvitations} onClose=${() => setInviting(false)} />`}
     ${link !== null && html`<${Dialog} title="A new link for ${link.email}" onClose=${() => setLink(null)} mustAnswer><${ShownLink} link=${link.link} mail=${link.mail} onClose=${() => setLink(null)} /><//>`}
     ${changing !== null && html`<${Change} owner=${changing} onClose=${() => setChanging(null)} />`}
     ${removing !== null && html`<${Remove} owner=${removing} onClose=${() => setRemoving(null)} />`}
     ${resetting !== null && html`<${ResetFactor} owner=${resetting} onClose=${() => setResetting(null)} />`}
+    ${unlinking !== null && html`<${Unlink} owner=${unlinking} onClose=${() => setUnlinking(null)} />`}
     <${FactorRule} />`;
 }
 
@@ -77,6 +79,7 @@ interface Acts {
   onChange: (owner: OwnerView) => void;
   onLink: (owner: OwnerView) => void;
   onReset: (owner: OwnerView) => void;
+  onUnlink: (owner: OwnerView) => void;
   onRemove: (owner: OwnerView) => void;
 }
 
@@ -87,6 +90,7 @@ function columnsOf({
   onChange,
   onLink,
   onReset,
+  onUnlink,
   onRemove,
 }: Acts): Column<OwnerView>[] {
   const factor: Column<OwnerView> = {
@@ -137,8 +141,9 @@ function columnsOf({
       title: "",
       priority: 2,
       cell: (owner) => html`<span class="row-acts">
-        ${!owner.hasPassword && owner.email !== you && html`<button type="button" disabled=${isSending} aria-label="${mails ? "Send again to" : "New link for"} ${owner.email}" onClick=${() => onLink(owner)}>${mails ? "Send again" : "New link"}</button>`}
+        ${!owner.hasPassword && !owner.isLinked && owner.email !== you && html`<button type="button" disabled=${isSending} aria-label="${mails ? "Send again to" : "New link for"} ${owner.email}" onClick=${() => onLink(owner)}>${mails ? "Send again" : "New link"}</button>`}
         ${owner.hasFactor && owner.email !== you && html`<button type="button" aria-label="Reset the second factor of ${owner.email}" onClick=${() => onReset(owner)}>Reset factor…</button>`}
+        ${owner.isLinked && owner.email !== you && html`<button type="button" aria-label="Unlink… ${owner.email}" onClick=${() => onUnlink(owner)}>Unlink…</button>`}
         <button type="button" aria-label="Change roles of ${owner.email}" onClick=${() => onChange(owner)}>Roles…</button>
         ${owner.email !== you && html`<button type="button" class="quiet-danger" aria-label="Remove… ${owner.email}" onClick=${() => onRemove(owner)}>Remove…</button>`}</span>`,
     },
@@ -270,6 +275,21 @@ function ResetFactor({ owner, onClose }: { owner: OwnerView; onClose: () => void
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="danger" disabled=${isSending} onClick=${() => void reset()}>${isSending ? "Resetting…" : "Reset the factor"}</button></div>
+  <//>`;
+}
+
+function Unlink({ owner, onClose }: { owner: OwnerView; onClose: () => void }): View {
+  const { send, isSending, error } = useSend();
+  const unlink = async (): Promise<void> => {
+    const path = `${PATH}/${owner.id}/identity`;
+    const done = `${owner.email} is unlinked.`;
+    if ((await send({ method: "DELETE", path, changes: [PATH], done })) !== null) onClose();
+  };
+  return html`<${Dialog} title="Unlink ${owner.email} from the provider?" onClose=${onClose}>
+    <p>Unlink a member whose account at the provider was created again. The next sign-in there with the verified address ${owner.email} links the new account. Sessions that began at the provider end at once.</p>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class="danger" disabled=${isSending} onClick=${() => void unlink()}>${isSending ? "Unlinking…" : "Unlink the account"}</button></div>
   <//>`;
 }
 

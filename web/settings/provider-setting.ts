@@ -81,7 +81,9 @@ function ProviderForm({ settings, onChange }: { settings: Settings; onChange: ()
     if ((await send({ method: "DELETE", path: PATH, changes: CHANGES, done })) !== null) onChange();
   };
   const setPasswords = async (passwords: boolean): Promise<void> => {
-    const done = passwords ? "Members can sign in with passwords." : "Members sign in only at the provider.";
+    const done = passwords
+      ? "Members can sign in with passwords."
+      : "Members sign in only at the provider. Other sessions ended.";
     const sent = await send({
       method: "PUT",
       path: `${PATH}/passwords`,
@@ -128,7 +130,7 @@ function ProviderForm({ settings, onChange }: { settings: Settings; onChange: ()
     ${
       provider !== null &&
       html`<${SettingSwitch} label="Members can also sign in with passwords" isOn=${provider.passwords} onSet=${setPasswords} />
-        <p class="quiet">You can switch passwords off after an owner has signed in at the provider. If the provider is not available, run <code>relay oidc passwords on</code> on the server.</p>`
+        <p class="quiet">You can switch passwords off after an owner has signed in at the provider. This ends every session that did not begin there, also yours. If the provider is not available, run <code>relay oidc passwords on</code> on the server.</p>`
     }<//></div>`;
 }
 

@@ -41,7 +41,7 @@ function formatBrowser(agent: string | null): string {
 }
 
 export function SessionList(): View {
-  const { data, error, reload } = useLoad<{ sessions: SessionItem[] }>(PATH, 60_000);
+  const { data, error, reload } = useLoad<{ sessions: SessionItem[]; hasPassword: boolean }>(PATH, 60_000);
   const { send, isSending, error: refused } = useSend();
   const known = useCell(session);
   if (data === undefined) return html`<${LoadingState} error=${error} rows=${3} onRetry=${reload} />`;
@@ -68,7 +68,7 @@ export function SessionList(): View {
     <div class="tab-actions"><button type="button" disabled=${isSending || others < 1} onClick=${() => void endOthers()}>Sign out everywhere else</button></div>
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
     <${Table} label="Your sessions" columns=${columnsOf(end, isSending)} items=${data.sessions} />
-    ${known?.mode === "server" && html`<div class="settings setting-after"><${FactorCard} /><${NewPassword} /></div>`}`;
+    ${known?.mode === "server" && html`<div class="settings setting-after"><${FactorCard} />${known.signin.passwords && html`<${NewPassword} hasPassword=${data.hasPassword} />`}</div>`}`;
 }
 
 function columnsOf(end: (one: SessionItem) => void, isSending: boolean): Column<SessionItem>[] {
@@ -100,7 +100,7 @@ function columnsOf(end: (one: SessionItem) => void, isSending: boolean): Column<
   ];
 }
 
-function NewPassword(): View {
+function NewPassword({ hasPassword }: { hasPassword: boolean }): View {
   const { send, isSending, error } = useSend();
   const [round, setRound] = useState(0);
   const change = async (event: SubmitEvent): Promise<void> => {
@@ -108,14 +108,14 @@ function NewPassword(): View {
     const data = new FormData(event.target as HTMLFormElement);
     const body = { current: String(data.get("current") ?? ""), password: String(data.get("password") ?? "") };
     const path = "/api/session/password";
-    const done = "Password changed. All other sessions ended.";
+    const done = `Password ${hasPassword ? "changed" : "set"}. All other sessions ended.`;
     if ((await send({ method: "PUT", path, body, changes: [PATH], done })) !== null) setRound(round + 1);
   };
   return html`<${SettingCard} title="New password" error=${error}>
     <form class="setting-line" key=${round} onSubmit=${change}>
-      <label class="field"><span>Current password</span><input name="current" type="password" autocomplete="current-password" /></label>
+      ${hasPassword && html`<label class="field"><span>Current password</span><input name="current" type="password" required autocomplete="current-password" /></label>`}
       <label class="field"><span>New password</span><input name="password" type="password" required minlength="10" maxlength="256" autocomplete="new-password" /></label>
       <button disabled=${isSending}>${isSending ? "Saving…" : "Set password"}</button></form>
-    <p class="quiet">At least 10 characters. Without a password so far, leave the current one empty. A new password ends all other sessions and the keys that <code>relay login</code> created for you.</p>
+    <p class="quiet">At least 10 characters.${!hasPassword && " You have no password so far."} A new password ends all other sessions and the keys that <code>relay login</code> created for you.</p>
   <//>`;
 }

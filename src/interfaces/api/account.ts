@@ -17,6 +17,7 @@ import {
 } from "../../platform/account/membership.ts";
 import {
   createOwner,
+  findOwnerByEmail,
   listOwnerViews,
   type OwnerView,
   ownerView,
@@ -108,8 +109,12 @@ export const accountRoutes = [
     needs: null,
     summary:
       "Lists the sessions of the signed-in owner: when each began, when and from where it was last used.",
-    answer: Type.Object({ sessions: Type.Array(sessionItem) }),
+    answer: Type.Object({
+      sessions: Type.Array(sessionItem),
+      hasPassword: Type.Boolean({ description: "false if the owner has no password to give" }),
+    }),
     read: async (tx, { owner, nowMs }) => ({
+      hasPassword: (await findOwnerByEmail(tx, owner.email))?.passwordHash != null,
       sessions: await listSessions(tx, { ownerId: owner.id, currentId: owner.sessionId, nowMs }),
     }),
   }),

@@ -9,9 +9,11 @@ import {
   AUTHENTICATION_METHODS,
   type AuthenticationMethod,
   listAuthenticationMethods,
+  provesFactor,
 } from "../../platform/account/authentication.ts";
 import { findOwnerByEmail, hasSamePassword, verifyPassword } from "../../platform/account/owner.ts";
 import { listPasskeys, loadPasskeys, makeChallenge, signinOptions } from "../../platform/account/passkey.ts";
+import type { FactorMethod } from "../../platform/account/second-factor.ts";
 import { recordAuthentication } from "../../platform/account/session.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Writer } from "../../store/port.ts";
@@ -22,6 +24,7 @@ import {
   passkeyField,
   passkeyOptions,
   prepareFactor,
+  recoveryCodeField,
   requirePasskeySite,
   sayRefused,
   totpField,
@@ -43,6 +46,7 @@ const CHECKS: Readonly<Record<Exclude<AuthenticationMethod, "oidc">, Check>> = {
   password: checkPassword,
   totp: checkFactor("totp"),
   passkey: checkFactor("passkey"),
+  recoveryCode: checkFactor("recoveryCode"),
 };
 
 const CHECKED = Object.keys(CHECKS) as (keyof typeof CHECKS)[];
@@ -56,7 +60,7 @@ async function checkPassword(call: Asking, given: string): Promise<(tx: Writer) 
 }
 
 /** Checks a second factor of the person, and uses it up before the confirmation. */
-function checkFactor(method: "totp" | "passkey"): Check {
+function checkFactor(method: FactorMethod): Check {
   return async ({ deps, owner, source, nowMs }, given) => {
     const { store, signinCap } = deps;
     const place = { kind: "device", name: owner.sessionId } as const;
@@ -133,6 +137,7 @@ export const confirmRoutes = [
       password: Type.Optional(Type.String({ description: "the password of the account" })),
       totp: Type.Optional(totpField),
       passkey: Type.Optional(passkeyField),
+      recoveryCode: Type.Optional(recoveryCodeField),
     }),
     answer: Type.Object({ method: oneOf(AUTHENTICATION_METHODS) }),
     async handle(call) {
@@ -147,7 +152,7 @@ export const confirmRoutes = [
       const confirm = await CHECKS[method](call, body[method] ?? "");
       await deps.store.write("dashboard", async (tx) => {
         await confirm(tx);
-        await recordAuthentication(tx, owner.sessionId, nowMs);
+        await recordAuthentication(tx, owner.sessionId, { nowMs, withFactor: provesFactor(method) });
         await audit(tx, call, "owner.confirmed", method);
       });
       return { method };

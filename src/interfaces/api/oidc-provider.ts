@@ -1,6 +1,10 @@
-/** The OpenID provider of the server: its settings, its test, and the switch of passwords. */
+/** The OpenID provider of the server: its settings, its test, the switch of passwords, and the link of a member to an account there. */
 import { Type } from "typebox";
+import { Refusal } from "../../base/refusal.ts";
 import { fields, orNull } from "../../base/schema.ts";
+import { findOwnerById } from "../../platform/account/owner.ts";
+import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
+import { unlinkMember } from "../../platform/oidc/admitted-identity.ts";
 import {
   changeProvider,
   providerInput,
@@ -88,13 +92,33 @@ export const oidcProviderRoutes = [
     path: "/api/oidc/passwords",
     needs: "manage_server",
     summary:
-      "Switches sign-in with passwords on or off. Off needs an owner who signed in at the OpenID provider before.",
+      "Switches sign-in with passwords on or off. Off needs an owner who signed in at the provider, and ends each session that did not begin there.",
     body: fields({ passwords: Type.Boolean({ description: "whether members can sign in with a password" }) }),
     answer: settings,
     async write(tx, { deps, owner, body, nowMs }) {
       await requireStill(tx, owner);
       await setPasswordSignin(tx, { nowMs, by: `owner:${owner.email}` }, body.passwords);
       return await viewSettings(deps, tx);
+    },
+  }),
+  ownerRoute({
+    method: "DELETE",
+    path: "/api/owners/:id/identity",
+    needs: "manage_server",
+    summary:
+      "Unlinks a member from their account at the OpenID provider, and ends the sessions that began there. The next sign-in links by the address again.",
+    answer: null,
+    async write(tx, { owner, params, nowMs }) {
+      await requireStill(tx, owner);
+      const member = await findOwnerById(tx, params.id);
+      if (member === null || (await unlinkMember(tx, member.id)) === 0)
+        throw new Refusal(
+          "not_found",
+          "There is no member with this id who is linked to an account: GET /api/owners lists the members.",
+        );
+      const by = `owner:${owner.email}`;
+      const row = { environmentId: SERVER_SCOPE, nowMs, by, target: `owner:${member.email}` };
+      await writeAudit(tx, { ...row, action: "owner.unlinked" });
     },
   }),
 ];

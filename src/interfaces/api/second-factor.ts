@@ -5,6 +5,7 @@
 import { Type } from "typebox";
 import { Refusal } from "../../base/refusal.ts";
 import { fields, textOrNull } from "../../base/schema.ts";
+import { listAuthenticationMethods, provesFactor } from "../../platform/account/authentication.ts";
 import { findOwnerById } from "../../platform/account/owner.ts";
 import {
   addPasskey,
@@ -28,6 +29,7 @@ import {
   resetFactors,
   setFactorRequired,
 } from "../../platform/account/second-factor.ts";
+import { hasRecentFactor } from "../../platform/account/session.ts";
 import { beginTotp, confirmTotp, loadTotp } from "../../platform/account/totp.ts";
 import { type AuditEntry, SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import type { Reader, Writer } from "../../store/port.ts";
@@ -99,12 +101,29 @@ async function completeFactor(
   id: string,
   { sealer }: HttpDeps,
 ) {
-  const isFirst = await recordFirstFactor(tx, { ownerId: owner.id, sessionId: owner.sessionId });
+  const isFirst = await recordFirstFactor(tx, { ownerId: owner.id, sessionId: owner.sessionId, nowMs });
   const factor = (await listFactors(tx, owner.id)).find((one) => one.id === id);
   if (factor === undefined) throw new Error("The new factor is not listed.");
   const { kind, name } = factor;
   await audit(tx, { owner, nowMs }, { action: "owner.factor_added", after: { kind, name } });
   return { factor, recoveryCodes: isFirst ? await replaceRecoveryCodes(tx, sealer, owner.id) : [] };
+}
+
+/**
+ * Refuses with `reauthentication_required` a change of factors by a person who has one and proved only a password in the last 15 minutes. Otherwise
+ * a thief of session and password would add a factor or get new recovery codes.
+ */
+async function requireRecentFactor(
+  tx: Reader,
+  { owner, nowMs }: { owner: Owner; nowMs: number },
+): Promise<void> {
+  if (!(await hasFactor(tx, owner.id)) || (await hasRecentFactor(tx, owner.sessionId, nowMs))) return;
+  const methods = (await listAuthenticationMethods(tx, owner.id)).filter(provesFactor);
+  throw new Refusal(
+    "reauthentication_required",
+    "You have a second factor, so a password is not enough to change factors: confirm with a factor or a recovery code at POST /api/session/confirm, then send the request again. If you have none, ask an owner to reset your second factor.",
+    { details: { methods } },
+  );
 }
 
 /** Returns the squares of a QR code: their number in a row, and the dark ones as the path of an SVG. */
@@ -153,6 +172,7 @@ export const secondFactorRoutes = [
       const library = await loadTotp();
       const { sealer, store } = deps;
       const begun = await store.write("dashboard", async (tx) => {
+        await requireRecentFactor(tx, { owner, nowMs });
         const name = await requireFactorName(tx, owner.id, body.name);
         return await beginTotp(tx, library, { owner, name, sealer, nowMs });
       });
@@ -176,6 +196,7 @@ export const secondFactorRoutes = [
       const library = await loadTotp();
       const code = body.totp.replace(/\s/g, "");
       const done = await store.write("dashboard", async (tx) => {
+        await requireRecentFactor(tx, { owner, nowMs });
         const given = { ownerId: owner.id, id: params.id, code, sealer, nowMs };
         const result = await confirmTotp(tx, library, given);
         if (result !== "right") return null;
@@ -198,7 +219,10 @@ export const secondFactorRoutes = [
     async handle({ deps, owner, nowMs }) {
       requirePasswords(deps);
       const site = requirePasskeySite(deps);
-      const passkeys = await deps.store.read((tx) => listPasskeys(tx, owner.id));
+      const passkeys = await deps.store.read(async (tx) => {
+        await requireRecentFactor(tx, { owner, nowMs });
+        return await listPasskeys(tx, owner.id);
+      });
       const challenge = makeChallenge(deps.sealer, newPasskeyOf(owner), nowMs);
       const options = await registrationOptions(await loadPasskeys(), { site, owner, passkeys, challenge });
       return { options: JSON.stringify(options) };
@@ -227,6 +251,7 @@ export const secondFactorRoutes = [
           "passkey is not a new passkey of this site that verifies its user, or took longer than five minutes: retry, or use another device.",
         );
       return await deps.store.write("dashboard", async (tx) => {
+        await requireRecentFactor(tx, { owner, nowMs });
         const name = await requireFactorName(tx, owner.id, body.name);
         const id = await addPasskey(tx, { ownerId: owner.id, name, nowMs }, made);
         return await completeFactor(tx, { owner, nowMs }, id, deps);
@@ -238,9 +263,11 @@ export const secondFactorRoutes = [
     path: "/api/session/factors/:id",
     needs: null,
     sensitive: true,
-    summary: "Removes a second factor of the signed-in member. With the last one, the recovery codes go too.",
+    summary:
+      "Removes a second factor of the signed-in member, soon after they proved one. With the last one, the recovery codes go too.",
     answer: null,
     async write(tx, { deps, owner, params, nowMs }) {
+      await requireRecentFactor(tx, { owner, nowMs });
       const removed = await removeFactor(tx, {
         ownerId: owner.id,
         id: params.id,
@@ -265,6 +292,7 @@ export const secondFactorRoutes = [
             "not_found",
             "You have no second factor, so there is nothing to recover: add an authenticator app or a passkey first.",
           );
+        await requireRecentFactor(tx, { owner, nowMs });
         await audit(tx, { owner, nowMs }, { action: "owner.recovery_codes_replaced" });
         return { recoveryCodes: await replaceRecoveryCodes(tx, deps.sealer, owner.id) };
       });

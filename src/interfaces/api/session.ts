@@ -21,7 +21,7 @@ import {
   permissionsIn,
   SERVER_PLACE,
 } from "../../platform/account/permission.ts";
-import { createSession, findSession, signOut } from "../../platform/account/session.ts";
+import { createSession, findFactorTime, findSession, signOut } from "../../platform/account/session.ts";
 import { SERVER_SCOPE, writeAudit } from "../../platform/audit/audit.ts";
 import { isProviderSession } from "../../platform/oidc/admitted-identity.ts";
 import { findSigninWays, requirePasswordSignin } from "../../platform/oidc/provider.ts";
@@ -175,6 +175,8 @@ export const sessionRoutes = [
         const now = await findOwnerByEmail(tx, owner.email);
         if (!hasSamePassword(now, known))
           throw new Refusal("forbidden", "The password changed meanwhile: sign in with the new password.");
+        // The new session proved no factor again.
+        const proof = { twoFactor: owner.twoFactor, factorAt: await findFactorTime(tx, owner.sessionId) };
         await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
         await writeAudit(tx, {
           environmentId: SERVER_SCOPE,
@@ -183,7 +185,7 @@ export const sessionRoutes = [
           action: "owner.password_changed",
           target: `owner:${owner.email}`,
         });
-        return await createSession(tx, owner.id, nowMs, seenFrom(request, source), owner.twoFactor);
+        return await createSession(tx, owner.id, nowMs, seenFrom(request, source), proof);
       });
       headers.append("set-cookie", writeSessionCookie(deps, session.token, session.expiresAt));
     },

@@ -44,6 +44,10 @@ export const passkeyField = Type.String({
   maxLength: MAX_SIGNED_CHARS,
   description: "the credential that the browser returned, as JSON text",
 });
+export const recoveryCodeField = Type.String({
+  maxLength: MAX_CODE_CHARS,
+  description: "one of the ten recovery codes",
+});
 export const passkeyOptions = Type.Object({
   options: Type.String({ description: "the options for navigator.credentials, as JSON text" }),
 });
@@ -165,9 +169,7 @@ export const signinFactorRoutes = [
       token: pendingToken,
       passkey: Type.Optional(passkeyField),
       totp: Type.Optional(totpField),
-      recoveryCode: Type.Optional(
-        Type.String({ maxLength: MAX_CODE_CHARS, description: "one of the ten recovery codes" }),
-      ),
+      recoveryCode: Type.Optional(recoveryCodeField),
     }),
     answer: signinAnswer,
     async handle({ deps, request, source, body, headers, nowMs }) {

@@ -137,7 +137,7 @@ async function enter(call: SigninCall, pending: PendingSignin, proved: ProvedIde
       return new Refusal("oidc_refused", message);
     }
     if (confirmed !== null) {
-      await recordAuthentication(tx, confirmed, nowMs);
+      await recordAuthentication(tx, confirmed, { nowMs, withFactor: true });
       const who = `owner:${found.owner.email}`;
       const row = { environmentId: SERVER_SCOPE, nowMs, by: who, target: who, after: { method: "oidc" } };
       await writeAudit(tx, { ...row, action: "owner.confirmed" });

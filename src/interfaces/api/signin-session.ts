@@ -85,7 +85,8 @@ export async function startSession(
     target: `owner:${owner.email}`,
     after: { how },
   });
-  return { owner, session: await createSession(tx, owner.id, nowMs, seenFrom(request, source), twoFactor) };
+  const proof = { twoFactor, factorAt: twoFactor ? nowMs : null };
+  return { owner, session: await createSession(tx, owner.id, nowMs, seenFrom(request, source), proof) };
 }
 
 /** Adds the cookies of the session to the response, and returns the answer. A pending sign-in has no cookie. */

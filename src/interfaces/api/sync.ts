@@ -120,6 +120,8 @@ export const syncRoutes = [
     method: "POST",
     path: "/sync/apply",
     needs: "edit_definitions",
+    // A plan can delete relays and items of the catalog.
+    sensitive: true,
     summary: "Applies the plan of this name in one transaction. Only this response contains the new secrets.",
     body: fields({
       ...wanted,

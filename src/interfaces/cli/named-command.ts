@@ -16,7 +16,7 @@ const GROUPS = {
   files: "list|upload|download|delete",
   keys: "create|list|revoke",
   limits: "list",
-  members: "list|invite|resend|change|remove|reset-factor|require-factor",
+  members: "list|invite|resend|change|remove|reset-factor|unlink|require-factor",
   oidc: "provider|passwords",
   people:
     "list|show|invite|grant|end|merge|change-address|credits|set|suspend|activate|add-token|remove-token|link|unlink|stop-mail|allow-mail",
@@ -31,9 +31,10 @@ const GROUPS = {
 };
 const ALONE =
   "backup|capture|changes|completion|config|dev|docs|doctor|guess|import-missed|init|licenses|login|logout|mcp|move|presets|promote|pull|ready|restore|schema|send|serve|simulate|status|sync|upgrade|validate|verifiers|whoami";
+/** The commands whose argument is on or off. This `on` does not continue the sentence. */
+const ON_OFF = "members require-factor|oidc passwords";
 /** The words that continue the sentence after a command. */
-const GOES_ON =
-  "after|again|and|anew|as|asks?|before|blocks|brings|by|can|copy|creates?|does|ends|finds|first|for|from|have|if|in|instead|knows|lets|lists?|looks|makes?|names?|needs|now|of|(?<! settings set [a-z.]+ | require-factor | oidc passwords )on|once|or|prints?|puts|removes?|requests?|requests?|runs?|says?|sets|shows?|signed|signs|so|stays?|tells?|that|then|to|until|was|what|when|which|while|who|with|writes";
+const GOES_ON = `after|again|and|anew|as|asks?|before|blocks|brings|by|can|copy|creates?|does|ends|finds|first|for|from|have|if|in|instead|knows|lets|lists?|looks|makes?|names?|needs|now|of|(?<! settings set [a-z.]+ | (?:${ON_OFF}) )on|once|or|prints?|puts|removes?|requests?|requests?|runs?|says?|sets|shows?|signed|signs|so|stays?|tells?|that|then|to|until|was|what|when|which|while|who|with|writes`;
 
 const BEGINNING = [...Object.entries(GROUPS).map(([group, words]) => `${group} (?:${words})`), ALONE].join(
   "|",

@@ -81,6 +81,7 @@ import {
   membersRequireFactor,
   membersResend,
   membersResetFactor,
+  membersUnlink,
 } from "./server/members.ts";
 import { move } from "./server/move.ts";
 import { oidcPasswords, oidcProvider } from "./server/oidc.ts";
@@ -237,6 +238,7 @@ export const GROUPS: readonly Group[] = [
           membersRemove,
           membersResend,
           membersResetFactor,
+          membersUnlink,
           membersRequireFactor,
           oidcProvider,
           oidcPasswords,

@@ -175,6 +175,11 @@ export const EXAMPLES: Readonly<Record<string, ApiExample>> = {
   },
   "DELETE /api/owners/:id": { params: { id: "$OTHER_OWNER" } },
   "DELETE /api/owners/:id/factors": { params: { id: "$OTHER_OWNER" } },
+  "DELETE /api/owners/:id/identity": {
+    params: { id: "$OTHER_OWNER" },
+    status: 404,
+    note: "The member is linked to no account.",
+  },
   "PUT /api/second-factor": { body: { required: false } },
   "POST /api/login": { body: { machine: "laptop" } },
   "POST /api/login/token": {

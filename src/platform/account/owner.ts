@@ -202,6 +202,8 @@ export const ownerView = Type.Object({
   hasPassword: Type.Boolean(),
   /** True if the member has a second factor. */
   hasFactor: Type.Boolean(),
+  /** True if the member is linked to an account at an OpenID provider. */
+  isLinked: Type.Boolean(),
   /** The live one-time link of a member who has no password yet; null: there is none, or it has expired. */
   invitation: nullOr(invitationView),
   /** The number of live sessions. */
@@ -218,11 +220,18 @@ export type OwnerView = Static<typeof ownerView>;
 /** Lists all owners with their live sessions, oldest first. */
 export async function listOwnerViews(tx: Reader, nowMs: number): Promise<OwnerView[]> {
   const rows = await tx.all<
-    Owner & { hasPassword: number; hasFactor: number; sessions: number; seenAt: number | null }
+    Owner & {
+      hasPassword: number;
+      hasFactor: number;
+      isLinked: number;
+      sessions: number;
+      seenAt: number | null;
+    }
   >(
     `SELECT owner.id, owner.email, owner.created_at AS createdAt, owner.password_hash IS NOT NULL AS hasPassword,
        EXISTS (SELECT 1 FROM totp WHERE totp.owner_id = owner.id AND confirmed_at IS NOT NULL)
          OR EXISTS (SELECT 1 FROM passkey WHERE passkey.owner_id = owner.id) AS hasFactor,
+       EXISTS (SELECT 1 FROM oidc_identity WHERE oidc_identity.owner_id = owner.id) AS isLinked,
        count(session.id) AS sessions, max(coalesce(session.seen_at, session.created_at)) AS seenAt
      FROM owner LEFT JOIN session INDEXED BY session_by_owner ON session.owner_id = owner.id AND session.expires_at > ?1
      GROUP BY owner.id ORDER BY owner.created_at, owner.id`,
@@ -235,6 +244,7 @@ export async function listOwnerViews(tx: Reader, nowMs: number): Promise<OwnerVi
       ...row,
       hasPassword: row.hasPassword === 1,
       hasFactor: row.hasFactor === 1,
+      isLinked: row.isLinked === 1,
       invitation: row.hasPassword === 1 ? null : (invitations.get(row.id) ?? null),
       memberships: (given.get(row.id) ?? []).map(viewMembership),
       groupMemberships: (groups.get(row.id) ?? []).map(viewMembership),

@@ -87,11 +87,11 @@ export async function requireFactorName(tx: Reader, ownerId: string, given: stri
  */
 export async function recordFirstFactor(
   tx: Writer,
-  { ownerId, sessionId }: { ownerId: string; sessionId: string },
+  { ownerId, sessionId, nowMs }: { ownerId: string; sessionId: string; nowMs: number },
 ): Promise<boolean> {
   if ((await listFactors(tx, ownerId)).length !== 1) return false;
   await endSessions(tx, ownerId, sessionId);
-  await tx.run("UPDATE session SET two_factor = 1 WHERE id = ?1", sessionId);
+  await tx.run("UPDATE session SET two_factor = 1, factor_at = ?2 WHERE id = ?1", sessionId, nowMs);
   return true;
 }
 

@@ -44,6 +44,8 @@ const SESSION = defineTable({
     authenticatedAt: orNull(integer()),
     /** True if the session began with a second factor, or with a proof that includes one. */
     twoFactor: flag(),
+    /** The time when the person last proved a second factor; null: not in this session, or in a version that did not record this. */
+    factorAt: orNull(integer()),
   },
 });
 
@@ -87,7 +89,7 @@ export async function createSession(
   ownerId: string,
   nowMs: number,
   { source, agent }: SessionClient = { source: null, agent: null },
-  twoFactor = false,
+  { twoFactor, factorAt }: Pick<RowOf<typeof SESSION>, "twoFactor" | "factorAt"> = NO_FACTOR,
 ): Promise<{ id: string; token: string; expiresAt: number }> {
   const id = newId("ses", nowMs);
   const token = newToken(SESSION_TOKEN_CHARS);
@@ -103,9 +105,12 @@ export async function createSession(
     agent: agent === null ? null : cutToLine(agent, MAX_AGENT_CHARS),
     authenticatedAt: nowMs,
     twoFactor,
+    factorAt,
   });
   return { id, token, expiresAt };
 }
+
+const NO_FACTOR = { twoFactor: false, factorAt: null };
 
 /** Reports whether `recordSessionUse` is due. */
 export function isSessionUseDue({ seenAt }: Pick<Session, "seenAt">, nowMs: number): boolean {
@@ -185,9 +190,28 @@ export function hasRecentAuthentication(
   return nowMs - (authenticatedAt ?? createdAt) < RECENT_AUTHENTICATION_MS;
 }
 
-/** Records that the person of the session proved again who they are. Throws `unauthenticated` if the session ended meanwhile. */
-export async function recordAuthentication(tx: Writer, id: string, nowMs: number): Promise<void> {
-  if ((await SESSION.change(tx, { id }, { authenticatedAt: nowMs })) > 0) return;
+/** Finds when the person of the session last proved a second factor. Null: not in this session. */
+export async function findFactorTime(tx: Reader, id: string): Promise<number | null> {
+  return (await SESSION.get(tx, "WHERE id = $id", { id }))?.factorAt ?? null;
+}
+
+/** Reports whether the person of the session proved a second factor less than 15 minutes ago. */
+export async function hasRecentFactor(tx: Reader, id: string, nowMs: number): Promise<boolean> {
+  const factorAt = await findFactorTime(tx, id);
+  return factorAt !== null && nowMs - factorAt < RECENT_AUTHENTICATION_MS;
+}
+
+/**
+ * Records that the person of the session proved again who they are, with a second factor or without. Throws `unauthenticated` if the session ended
+ * meanwhile.
+ */
+export async function recordAuthentication(
+  tx: Writer,
+  id: string,
+  { nowMs, withFactor }: { nowMs: number; withFactor: boolean },
+): Promise<void> {
+  const change = { authenticatedAt: nowMs, ...(withFactor ? { factorAt: nowMs } : {}) };
+  if ((await SESSION.change(tx, { id }, change)) > 0) return;
   throw new Refusal("unauthenticated", "This session ended meanwhile: sign in again.");
 }
 
@@ -279,6 +303,12 @@ export async function redeemSigninLink(
     await rememberEnded(tx, "used", "token_hash = ?3", input.nowMs, hashToken(input.token));
   await SIGNIN_LINK.delete(tx, link);
   return link;
+}
+
+/** Ends the links of a member who found another way to sign in. */
+export async function endSigninLinks(tx: Writer, ownerId: string, nowMs: number): Promise<void> {
+  await rememberEnded(tx, "used", "owner_id = ?3", nowMs, ownerId);
+  await tx.run("DELETE FROM signin_link WHERE owner_id = ?1", ownerId);
 }
 
 /** Time for which a link is known after its end. */

@@ -96,6 +96,7 @@ export const AUDIT_ACTIONS = {
   "owner.signed_in": "A member signed in.",
   "owner.signin_refused": "A sign-in at the OpenID provider was refused; the row has the reason.",
   "owner.linked": "An account at the OpenID provider was linked to a member.",
+  "owner.unlinked": "A member was unlinked from their account at the OpenID provider.",
   "owner.signed_out_everywhere": "All sessions of a member were ended.",
   "owner.password_changed": "A member changed their password.",
   "owner.roles_changed": "The roles of a member were changed.",

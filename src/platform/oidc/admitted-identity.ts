@@ -9,6 +9,7 @@ import { bytes, defineTable, integer, orNull, text } from "../../store/table.ts"
 import { listMemberships, setGroupMemberships, viewMembership } from "../account/membership.ts";
 import { createOwner, findOwnerByEmail, findOwnerById, type Owner } from "../account/owner.ts";
 import { EVERY, type Membership } from "../account/permission.ts";
+import { endSigninLinks } from "../account/session.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Provider } from "./provider.ts";
 
@@ -93,6 +94,16 @@ export async function findLinkedMember(
   return (await OIDC_IDENTITY.find(tx, { issuer, subject }))?.ownerId ?? null;
 }
 
+/**
+ * Unlinks a member from their accounts at providers and ends the sessions that began there, so that the next sign-in links by the address again.
+ * Returns how many accounts were linked.
+ */
+export async function unlinkMember(tx: Writer, ownerId: string): Promise<number> {
+  const sessions = "DELETE FROM session WHERE owner_id = ?1 AND id IN (SELECT session_id FROM oidc_session)";
+  await tx.run(sessions, ownerId);
+  return await tx.run("DELETE FROM oidc_identity WHERE owner_id = ?1", ownerId);
+}
+
 /** Finds, links or creates the member of an identity, and sets the roles of its groups. */
 export async function admitIdentity(
   tx: Writer,
@@ -121,7 +132,7 @@ export async function admitIdentity(
   if (known === null && owner !== null && (await isLinked(tx, owner.id, issuer)))
     return refuse(
       "linked_to_another",
-      `${email} is already linked to another account of ${provider.name}: ask an owner to remove the member and add them again.`,
+      `${email} is already linked to another account of ${provider.name}: ask an owner to unlink it under Settings › Members, or with relay members unlink.`,
     );
   const wanted = rolesOfIdentity(provider, identity);
   const withoutRole = {
@@ -138,7 +149,11 @@ export async function admitIdentity(
   }
   const roles = await changeRoles(tx, owner.id, wanted, nowMs);
   if ((await listMemberships(tx, owner.id)).length === 0) return { roles, refused: withoutRole };
-  if (known === null) await OIDC_IDENTITY.insert(tx, { issuer, subject, ownerId: owner.id, linkedAt: nowMs });
+  if (known === null) {
+    await OIDC_IDENTITY.insert(tx, { issuer, subject, ownerId: owner.id, linkedAt: nowMs });
+    // The invitation is accepted, so its link must not set a password.
+    await endSigninLinks(tx, owner.id, nowMs);
+  }
   const { id, createdAt } = owner;
   return {
     owner: { id, email: owner.email, createdAt },

@@ -237,24 +237,30 @@ export async function removeProvider(tx: Writer, change: ProviderChange): Promis
 }
 
 /**
- * Switches sign-in with passwords on or off, audited. Throws `oidc_not_set` without a provider, and `in_use` for off until an owner of everything
- * has signed in at the provider.
+ * Switches sign-in with passwords on or off, audited. Off ends every session that did not begin at the provider, also that of the person who
+ * switches. Returns how many ended. Throws `oidc_not_set` without a provider, and `in_use` for off until an owner of everything has signed in at the
+ * provider.
  */
 export async function setPasswordSignin(
   tx: Writer,
   change: ProviderChange,
   passwords: boolean,
-): Promise<void> {
+): Promise<number> {
   const before = await OIDC_PROVIDER.find(tx, { one: 1 });
   if (before === null) throw refuseNotSet();
-  if (before.passwords === passwords) return;
+  if (before.passwords === passwords) return 0;
   if (!passwords && !(await hasLinkedOwner(tx, before.issuer)))
     throw new Refusal(
       "in_use",
       `No owner of everything has signed in with ${before.name} yet, so this would lock every owner out: sign in with it once, then switch passwords off.`,
     );
   await OIDC_PROVIDER.update(tx, { ...before, passwords });
-  await audit(tx, change, "oidc.passwords_changed", { passwords: before.passwords }, { passwords });
+  const others =
+    "DELETE FROM session WHERE id NOT IN (SELECT session_id FROM oidc_session WHERE issuer = ?1)";
+  const sessionsEnded = passwords ? 0 : await tx.run(others, before.issuer);
+  const after = { passwords, sessionsEnded };
+  await audit(tx, change, "oidc.passwords_changed", { passwords: before.passwords }, after);
+  return sessionsEnded;
 }
 
 async function hasLinkedOwner(tx: Reader, issuer: string): Promise<boolean> {

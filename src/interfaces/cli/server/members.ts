@@ -33,6 +33,7 @@ import {
 import { SERVER_SCOPE, writeAudit } from "../../../platform/audit/audit.ts";
 import { mailInvitation } from "../../../platform/mail/invitation-mail.ts";
 import { ServerMail } from "../../../platform/mail/server-mail.ts";
+import { unlinkMember } from "../../../platform/oidc/admitted-identity.ts";
 import type { Writer } from "../../../store/port.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "../command.ts";
 import { JSON_OUTPUT, readAllowPrivate, readRunningUrl, withStore } from "../data-directory.ts";
@@ -300,12 +301,44 @@ export const membersResetFactor: Command = {
   },
 };
 
+export const membersUnlink: Command = {
+  words: ["members", "unlink"],
+  summary: "unlink a member from their provider account",
+  details:
+    "Use it if the account at the OpenID provider was created again. The next sign-in there links the member by the verified address. Sessions that began at the provider end.",
+  arguments: [EMAIL],
+  options: DATA,
+  examples: ["relay members unlink kim@example.com"],
+  async run(input, io) {
+    const { email, links } = await withStore(input, io, (store) =>
+      store.write("dashboard", async (tx) => {
+        const member = await requireMember(tx, input.first());
+        const links = await unlinkMember(tx, member.id);
+        if (links > 0) await writeAudit(tx, { ...auditRow(io, member.email), action: "owner.unlinked" });
+        return { email: member.email, links };
+      }),
+    );
+    io.inform(
+      links === 0
+        ? `${email} is linked to no account at an OpenID provider: nothing changed.`
+        : `${email} is unlinked. The next sign-in at the provider links by the address.`,
+    );
+  },
+};
+
 export const membersRequireFactor: Command = {
   words: ["members", "require-factor"],
   summary: "show or set whether members need a second factor",
   details:
     "After on, a member without a second factor can only add one after the sign-in. If the server was started with --second-factor, that option decides.",
-  arguments: [{ name: "on|off", help: "on or off; without it, the command shows the rule", optional: true }],
+  arguments: [
+    {
+      name: "on|off",
+      help: "on or off; without it, the command shows the rule",
+      optional: true,
+      of: ["on", "off"],
+    },
+  ],
   options: [JSON_OUTPUT, ...DATA],
   examples: ["relay members require-factor", "relay members require-factor on"],
   async run(input, io) {

@@ -23,6 +23,7 @@ import {
 } from "../data-directory.ts";
 import type { Io } from "../io.ts";
 import { ALLOW_PRIVATE, BASE_URL, DATA, DEFAULT_PORT, readBaseUrl, readDataDir } from "../service-option.ts";
+import { count } from "../sync/plan-lines.ts";
 import { printSheet } from "../terminal/terminal.ts";
 import { formatRole, readRole } from "./members.ts";
 
@@ -77,27 +78,27 @@ export const oidcPasswords: Command = {
   words: ["oidc", "passwords"],
   summary: "switch sign-in with passwords on or off",
   details:
-    "Off needs an owner who signed in at the provider before. Use on if the provider is not available.",
-  arguments: [{ name: "state", help: "on or off" }],
+    "Off needs an owner who signed in at the provider before. It also ends every session that did not begin there. Use on if the provider is not available.",
+  arguments: [{ name: "state", help: "on or off", of: ["on", "off"] }],
   options: DATA,
   examples: ["relay oidc passwords on"],
   async run(input, io) {
     const state = input.first();
     if (state !== "on" && state !== "off")
       throw new UsageError(`${state} is no state: write relay oidc passwords on, or off.`);
-    const { passwords } = await withStore(input, io, (store) =>
+    const { passwords, ended } = await withStore(input, io, (store) =>
       store.write("dashboard", async (tx) => {
         const before = await findSigninWays(tx);
         // Without a provider, passwords always sign in.
-        if (before.provider === null && state === "on") return before;
-        await setPasswordSignin(tx, change(io), state === "on");
-        return await findSigninWays(tx);
+        if (before.provider === null && state === "on") return { ...before, ended: 0 };
+        const ended = await setPasswordSignin(tx, change(io), state === "on");
+        return { ...(await findSigninWays(tx)), ended };
       }),
     );
     io.inform(
       passwords
         ? "Members can sign in with their passwords."
-        : "Members sign in only at the OpenID provider. To allow passwords again, run relay oidc passwords on.",
+        : `Members sign in only at the OpenID provider. ${count(ended, "other session")} ended. To allow passwords again, run relay oidc passwords on.`,
     );
   },
 };
