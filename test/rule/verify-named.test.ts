@@ -314,7 +314,7 @@ describe("the cause of a refusal names what must change", () => {
     const text = readPastedSecret(verifyAs.scheme === "signature" && secret === telnyxKey ? { scheme: "telnyx" } : verifyAs, secret).stored;
     const call = makeCall({ ...sent, ...change });
     const secrets = [{ text, isPublicKey: secret === telnyxKey, label: called }];
-    return await diagnoseSignature({ verify: verifyAs, call, headers: Object.entries(sent.headers), secrets }, async () => undefined);
+    return await diagnoseSignature({ verify: verifyAs, received: call, headers: Object.entries(sent.headers), secrets }, async () => undefined);
   };
   test.each(SENDERS.map((sender) => [sender.scheme, sender] as const))(
     "%s: its clock, another secret, its scheme, or a rewritten body",

@@ -342,23 +342,23 @@ export class Health {
   }
 
   async #write(): Promise<void> {
-    const noted = [...this.#unsaved];
+    const unsaved = [...this.#unsaved];
     const strays = [...this.#strays];
-    if (this.problems.changes.length === 0 && noted.length === 0) return;
-    const relayIds = [...noted.map(({ relayId }) => relayId), ...strays.map(([relayId]) => relayId)];
+    if (this.problems.changes.length === 0 && unsaved.length === 0) return;
+    const relayIds = [...unsaved.map(({ relayId }) => relayId), ...strays.map(([relayId]) => relayId)];
     const environments = await this.deps.store.read((tx) => findEnvironments(tx, relayIds));
     const parts = new Map<number, Part>();
     const partOf = (environmentId: number): Part => {
-      const part = parts.get(environmentId) ?? { changes: [], noted: [], strays: [] };
+      const part = parts.get(environmentId) ?? { changes: [], unsaved: [], strays: [] };
       parts.set(environmentId, part);
       return part;
     };
     for (const change of this.problems.changes) partOf(change.problem.environmentId).changes.push(change);
     // A relay without an environment was deleted.
-    for (const known of noted) {
+    for (const known of unsaved) {
       this.#unsaved.delete(known);
       const environmentId = environments.get(known.relayId);
-      if (environmentId !== undefined) partOf(environmentId).noted.push(known);
+      if (environmentId !== undefined) partOf(environmentId).unsaved.push(known);
     }
     for (const [relayId, former] of strays) {
       const stray = this.#strays.get(relayId) ?? former;
@@ -371,11 +371,11 @@ export class Health {
   }
 
   /** Writes what waits for the relays of one environment in one transaction. If it throws, all of it waits again. */
-  async #writePart(environmentId: number, { changes, noted, strays }: Part): Promise<void> {
+  async #writePart(environmentId: number, { changes, unsaved, strays }: Part): Promise<void> {
     const { store } = this.deps;
     let onDurable: () => void;
     try {
-      onDurable = await this.save(noted, (rows) =>
+      onDurable = await this.save(unsaved, (rows) =>
         store.write(
           "app",
           async (tx) => {
@@ -389,7 +389,7 @@ export class Health {
         ),
       );
     } catch (error) {
-      for (const known of noted) this.#unsaved.add(known);
+      for (const known of unsaved) this.#unsaved.add(known);
       for (const [relayId, { since, until }] of strays)
         this.#strays.set(relayId, { since, until: this.#strays.get(relayId)?.until ?? until });
       throw error;
@@ -399,8 +399,8 @@ export class Health {
   }
 
   /** Writes the changed rows. Returns what to do once they are durable. */
-  protected async save(noted: readonly RelayHealth[], write: WriteRows): Promise<() => void> {
-    const rows = noted.map((known) => ({ known, row: rowOf(known) }));
+  protected async save(unsaved: readonly RelayHealth[], write: WriteRows): Promise<() => void> {
+    const rows = unsaved.map((known) => ({ known, row: rowOf(known) }));
     await write(async (tx) => {
       for (const { row } of rows) await HEALTH.update(tx, row);
     });
@@ -413,7 +413,7 @@ export class Health {
 /** The changes of one environment that wait to be written. */
 interface Part {
   changes: Change[];
-  noted: RelayHealth[];
+  unsaved: RelayHealth[];
   strays: [relayId: string, stray: Stray][];
 }
 

@@ -114,8 +114,8 @@ export class SharedHealth extends Health {
     super.markChanged(known, true);
   }
 
-  protected override async save(noted: readonly RelayHealth[], write: WriteRows): Promise<() => void> {
-    const shares = noted.map((known) => ({ known, share: this.#takeChanges(known) }));
+  protected override async save(unsaved: readonly RelayHealth[], write: WriteRows): Promise<() => void> {
+    const shares = unsaved.map((known) => ({ known, share: this.#takeChanges(known) }));
     let rows = new Map<string, HealthRow>();
     try {
       await write(async (tx) => {

@@ -63,19 +63,27 @@ export function openLine(
   if ("outcome" in delivery) return delivery;
   const { headers, search, body, hasHeaders } = delivery;
   const { receiver } = relay;
-  const received = new ReceivedBody(body, headers.get("content-type"), () => undefined);
+  const receivedBody = new ReceivedBody(body, headers.get("content-type"), () => undefined);
   const { url: receiverUrl, bodies: kinds } = receiver;
-  const call = receiveRequest({ headers, body: received, kinds, search, receiverUrl, nowMs, isOld: true });
-  const verdict = receiver.verifier?.verify(call) ?? null;
+  const received = receiveRequest({
+    headers,
+    body: receivedBody,
+    kinds,
+    search,
+    receiverUrl,
+    nowMs,
+    isOld: true,
+  });
+  const verdict = receiver.verifier?.verify(received) ?? null;
   const verified = verdict?.verified === true;
   if (verified && isTooOld(verdict.expiresAtMs, nowMs)) {
     const message =
       "it was signed 30 days ago or more, so it is unknown whether it was received then, and it could run twice: if it never ran, do its work by hand.";
     return reject("event_too_old", message);
   }
-  const parsed = call.parsed();
+  const parsed = received.parsed();
   if (!parsed.ok) return reject("invalid_json", parsed.message);
-  if (isHandshake(receiver, call))
+  if (isHandshake(receiver, received))
     return { outcome: "ignored", message: "it is its sender's handshake, which makes no event" };
   const unsigned = !verified || receiver.unsigned;
   // A single-use signature is remembered as long as events are. At this age it cannot be received again, but it

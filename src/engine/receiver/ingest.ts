@@ -54,7 +54,7 @@ interface RelayEvent {
 /** A request and the relay whose secret verified it. */
 export interface VerifiedRequest {
   relay: ReceiverRelay;
-  call: ReceivedRequest;
+  received: ReceivedRequest;
   verdict: Verified;
   /** True if Relay made the request. It does not count for the sender's health. */
   isTest: boolean;
@@ -107,12 +107,12 @@ export class Ingestion {
     followers: readonly ReceiverRelay[],
     source: () => string,
   ): Promise<ReceiverAnswer> {
-    const { relay, call, verdict, isTest } = verified;
+    const { relay, received, verdict, isTest } = verified;
     const { requestLog, health } = this.#deps;
     const { receiver } = relay;
-    const { body } = call;
+    const { body } = received;
     if (receiver.handshake !== null) {
-      const answer = await this.#shakeHands(relay, receiver.handshake, call, verdict, source);
+      const answer = await this.#shakeHands(relay, receiver.handshake, received, verdict, source);
       if (answer !== null) return answer;
     }
     const once = verdict.onceText === null ? null : signatureUse(relay, verdict, body);
@@ -123,7 +123,7 @@ export class Ingestion {
     const noEvents = followers.length === 0 ? {} : { events: [] };
     if (earlier !== null && !isRepeated)
       return { ...(await this.#answerSecondUse(relay, earlier, source())), ...noEvents };
-    const parsed = call.parsed();
+    const parsed = received.parsed();
     if (!parsed.ok) {
       await this.#countEventless(relay);
       throw new Refusal("invalid_json", parsed.message);
@@ -169,7 +169,7 @@ export class Ingestion {
       const isOwn = first.relay === relay;
       const cause = async () =>
         isOwn
-          ? await this.#explainDuplicate({ relay, call, verdict, isTest }, first.mapped, eventId)
+          ? await this.#explainDuplicate({ relay, received, verdict, isTest }, first.mapped, eventId)
           : (own?.cause ?? "");
       return { ...(await this.#answerDuplicate(relay, cause, source(), eventId, others)), ...taken };
     }
@@ -179,7 +179,7 @@ export class Ingestion {
       if (!isTest) health.recordEvent(taker);
       if (taker.waiting) requestLog.recordWaiting(taker, id);
       const { traceRequest, clock } = this.#deps;
-      traceRequest?.({ relay: taker, eventId: id, startedAtMs: call.nowMs, endedAtMs: clock.now() });
+      traceRequest?.({ relay: taker, eventId: id, startedAtMs: received.nowMs, endedAtMs: clock.now() });
     }
     if (followers.length > 0)
       this.#countPassed(readings, (one) => stored[matched.indexOf(one)]?.duplicate, nowMs);
@@ -218,8 +218,8 @@ export class Ingestion {
     if (once !== null) await this.#uses.spendIgnored(once);
     const [own, ...followers] = readings.map((reading) => listOther(reading));
     const usual = this.#recordIgnored(readings);
-    const noted = { outcome: "ignored", code: "when", cause: own?.cause ?? "", source, usual } as const;
-    this.#deps.requestLog.record(relay, { ...noted, followers });
+    const logged = { outcome: "ignored", code: "when", cause: own?.cause ?? "", source, usual } as const;
+    this.#deps.requestLog.record(relay, { ...logged, followers });
     return { received: true, ignored: "when" };
   }
 
@@ -236,11 +236,11 @@ export class Ingestion {
   async #shakeHands(
     relay: LiveRelay,
     { handshake, present, previous }: LiveHandshake,
-    call: ReceivedRequest,
+    received: ReceivedRequest,
     { byPrevious = false }: Verified,
     source: () => string,
   ): Promise<HandshakeAnswer | null> {
-    const answer = answerHandshake(handshake, call, byPrevious ? previous : present);
+    const answer = answerHandshake(handshake, received, byPrevious ? previous : present);
     if (answer === null) return null;
     await this.#countEventless(relay);
     if (typeof answer === "string") throw rejectHandshake(handshake, answer);
@@ -304,14 +304,14 @@ export class Ingestion {
     followers: readonly FollowerOutcome[] = [],
   ): Promise<{ received: true; duplicate: true; eventId: string | null }> {
     await this.#countEventless(relay);
-    const noted = { outcome: "duplicate", code: "duplicate", source, eventId, followers } as const;
-    this.#deps.requestLog.record(relay, { ...noted, cause: await cause() });
+    const logged = { outcome: "duplicate", code: "duplicate", source, eventId, followers } as const;
+    this.#deps.requestLog.record(relay, { ...logged, cause: await cause() });
     return { received: true, duplicate: true, eventId };
   }
 
   /** Explains by which key the request is a duplicate of the event with this id. */
   async #explainDuplicate(
-    { relay, call, verdict }: VerifiedRequest,
+    { relay, received, verdict }: VerifiedRequest,
     mapped: JsonObject,
     id: string,
   ): Promise<string> {
@@ -320,13 +320,13 @@ export class Ingestion {
     if (eventId === null) return formatDuplicate("body", false);
     const own = verdict.idOfValues === true ? "values" : "header";
     const key = { id: eventId, from: mappedId === null ? own : "event_id" } as const;
-    return formatDuplicate(key, await this.#hadOtherBody(relay, id, call));
+    return formatDuplicate(key, await this.#hadOtherBody(relay, id, received));
   }
 
   /** Reports whether the stored event differs from the request; false where that cannot be known. */
-  async #hadOtherBody({ environmentId }: LiveRelay, id: string, call: ReceivedRequest): Promise<boolean> {
+  async #hadOtherBody({ environmentId }: LiveRelay, id: string, received: ReceivedRequest): Promise<boolean> {
     const first = await this.#deps.store.read((tx) => findEventView(tx, environmentId, id)).catch(() => null);
-    const parsed = call.parsed();
+    const parsed = received.parsed();
     if (first === null || first.expunged !== null || !parsed.ok || !isJsonObject(first.payload)) return false;
     const { event = null } = first.payload;
     if (!first.truncated) return writeCanonicalJson(event) !== writeCanonicalJson(parsed.value);

@@ -24,14 +24,14 @@ const UNREAD: LostEvent = { eventId: null, claimed: null, isIgnored: false };
 export function readLostEvent(
   { receiver, definition: { trigger } }: ReceiverRelay,
   followers: readonly ReceiverRelay[],
-  call: ReceivedRequest,
+  received: ReceivedRequest,
 ): LostEvent | null {
-  if (call.body.byteLength > MAX_READ_BYTES) return UNREAD;
-  const parsed = call.parsed();
+  if (received.body.byteLength > MAX_READ_BYTES) return UNREAD;
+  const parsed = received.parsed();
   if (!parsed.ok) return UNREAD;
-  if (isHandshake(receiver, call)) return null;
+  if (isHandshake(receiver, received)) return null;
   const mapped = readMap(receiver.map, parsed);
-  const own = trigger.kind === "receiver" ? readUnverifiedEventId(trigger.verify, call) : null;
+  const own = trigger.kind === "receiver" ? readUnverifiedEventId(trigger.verify, received) : null;
   const eventId = readEventId(mapped) ?? own;
   const isIgnored =
     matchesWhen(receiver.when, mapped) !== null &&

@@ -30,7 +30,7 @@ import {
 } from "./rejection.ts";
 import { CauseFinder } from "./rejection-cause.ts";
 import type { ClaimedEvent } from "./request.ts";
-import { type CallNotifier, RequestLog } from "./request-log.ts";
+import { RequestLog, type RequestNotifier } from "./request-log.ts";
 import { UnverifiedCap } from "./unverified-cap.ts";
 
 /** Headers that may contain a signature, by their names. */
@@ -77,7 +77,7 @@ interface ReceiverDeps {
   /** True in local development. */
   local: boolean;
   /** Reports requests that became no event, shortly after their answers. */
-  notifier: CallNotifier;
+  notifier: RequestNotifier;
   health: Health;
   runner: EventRunner;
   /** Counts each request by its outcome: `accepted`, `duplicate`, `ignored`, or the code of a refusal. */
@@ -140,9 +140,9 @@ export class Receiver {
         return result;
       }
       verified = result;
-      const { relay, call, isTest } = verified;
-      const strayedSince = isTest ? null : this.#deps.health.recordVerified(relay, call.nowMs);
-      if (strayedSince !== null) this.#requestLog.forgetLosses(relay, strayedSince, call.nowMs);
+      const { relay, received, isTest } = verified;
+      const strayedSince = isTest ? null : this.#deps.health.recordVerified(relay, received.nowMs);
+      if (strayedSince !== null) this.#requestLog.forgetLosses(relay, strayedSince, received.nowMs);
       const answer = await this.#ingestion.ingest(verified, snapshot.followersOf(relay.id), request.source);
       this.#deps.metrics.recordRequest(nameOutcome(answer));
       return answer;
@@ -280,15 +280,15 @@ export class Receiver {
         refused.push(explainToOwner(relay, null));
         continue;
       }
-      const call = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
-      const verdict = verifier.verify(call);
+      const received = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
+      const verdict = verifier.verify(received);
       if (verdict.verified) {
         // The cost from here on belongs to the relay.
         looks = false;
         const { overlap } = relay.receiver;
         if (overlap !== null && !isTest)
           overlap[verdict.byPrevious === true ? "previousAt" : "presentAt"] = nowMs;
-        return { relay, call, verdict, isTest };
+        return { relay, received, verdict, isTest };
       }
       refused.push(explainToOwner(relay, verdict));
     }
@@ -326,12 +326,12 @@ export class Receiver {
     }
     const { url: receiverUrl, bodies: kinds } = by.relay.receiver;
     const headers = new Headers(request.headers);
-    const call = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
+    const received = receiveRequest({ headers, body, kinds, search, receiverUrl, nowMs });
     const explain = this.#requestLog.recordUnexplained(by, source);
     let claimed: ClaimedEvent | null = null;
     const identify = (): void => {
       const followers = this.#deps.relays.cached?.followersOf(by.relay.id) ?? [];
-      const lost = readLostEvent(by.relay, followers, call);
+      const lost = readLostEvent(by.relay, followers, received);
       if (lost === null) return;
       claimed = lost.claimed;
       if (isLoss && !lost.isIgnored) this.#requestLog.recordLoss(by.relay, lost, nowMs);
@@ -347,7 +347,7 @@ export class Receiver {
       explain(cause, claimed);
     };
     const acceptedAt = this.#deps.health.healthOf(by.relay.id).acceptedAt;
-    this.#causes.add({ by, call, headers: [...headers], acceptedAt, record });
+    this.#causes.add({ by, received, headers: [...headers], acceptedAt, record });
   }
 
   /** Throws where the address is over its cap. Costly work is then refused, whether the request would verify or not. */

@@ -28,7 +28,7 @@ const OPENING_US = 500;
 
 interface RejectedRequest {
   by: UnverifiedRejection;
-  call: ReceivedRequest;
+  received: ReceivedRequest;
   headers: HeaderList;
   /** The time when a request of this relay last verified here; null for never. */
   acceptedAt: number | null;
@@ -67,7 +67,7 @@ export class CauseFinder {
 
   /** Diagnoses the request soon, after its answer. */
   add(receipt: RejectedRequest): void {
-    this.#enqueue(receipt.call.body.byteLength, () => this.#diagnose(receipt));
+    this.#enqueue(receipt.received.body.byteLength, () => this.#diagnose(receipt));
   }
 
   /** Reads the event id of a rejected request soon, after its answer, in a separate turn of the event loop. `done` runs afterwards, also where it could not be read. */
@@ -106,14 +106,14 @@ export class CauseFinder {
     this.#workUs -= (clock.monotonicMs() - fromMs) * 1_000;
   }
 
-  async #diagnose({ by, call, headers, acceptedAt, record }: RejectedRequest): Promise<void> {
+  async #diagnose({ by, received, headers, acceptedAt, record }: RejectedRequest): Promise<void> {
     const { store, sealer, log } = this.#deps;
     const { relay, cause, unmatched } = by;
     try {
       const { trigger } = relay.definition;
       if (trigger.kind !== "receiver") throw new Error("The relay receives nothing.");
       const secrets = await store.read((tx) => listKnownSecrets(tx, sealer, relay));
-      const rejected = { verify: trigger.verify, call, headers, secrets };
+      const rejected = { verify: trigger.verify, received, headers, secrets };
       const diagnosis = await diagnoseSignature(rejected, yieldToEventLoop);
       this.#workUs -= OPENING_US + diagnosis.spentUs;
       const text = `${cause}${formatDiagnosis(diagnosis, unmatched)}`;
@@ -126,7 +126,7 @@ export class CauseFinder {
         return;
       }
       const last = await store.read((tx) => findLastChanges(tx, relay));
-      const since = formatHistory(Math.max(acceptedAt ?? 0, last.acceptedAt ?? 0), call.nowMs, last);
+      const since = formatHistory(Math.max(acceptedAt ?? 0, last.acceptedAt ?? 0), received.nowMs, last);
       record(`${text}${since}`, "since");
     } catch (error) {
       log.warn("the cause of a rejected request could not be examined", { relay: relay.name, error });

@@ -57,13 +57,13 @@ export class RequestCoalescer {
   }
 
   /** Returns the request to write, or null where a waiting one already counts it. With `isCapped`, all requests of an address are equal. */
-  add(call: RecentRequest, isCapped: boolean): CoalescedRequest | null {
-    if (call.outcome === "duplicate") return { ...call, fold: null };
-    const { environmentId, relayName, outcome, code, at } = call;
-    const cause = isCapped ? "" : outcome === "ignored" ? call.cause : this.#causes.strip(call.cause);
-    const others = (call.followers ?? []).map((one) => `${one.relay} ${one.cause}`).join(" ");
+  add(request: RecentRequest, isCapped: boolean): CoalescedRequest | null {
+    if (request.outcome === "duplicate") return { ...request, fold: null };
+    const { environmentId, relayName, outcome, code, at } = request;
+    const cause = isCapped ? "" : outcome === "ignored" ? request.cause : this.#causes.strip(request.cause);
+    const others = (request.followers ?? []).map((one) => `${one.relay} ${one.cause}`).join(" ");
     const kind = `${environmentId} ${relayName} ${code} ${cause}${others}`;
-    let key = `${kind} ${outcome === "ignored" ? "" : networkOf(call.source)}`;
+    let key = `${kind} ${outcome === "ignored" ? "" : networkOf(request.source)}`;
     let known = this.#folds.get(key);
     if (known === undefined && this.#isFull(kind)) {
       key = kind;
@@ -73,18 +73,18 @@ export class RequestCoalescer {
       known.at = at;
       const { waiting } = known;
       if (waiting === null) {
-        known.waiting = { ...call, firstAt: known.firstAt, fold: known };
+        known.waiting = { ...request, firstAt: known.firstAt, fold: known };
         return known.waiting;
       }
       waiting.at = at;
-      waiting.cause = call.cause;
-      waiting.source = call.source;
-      waiting.count += call.count;
-      waiting.claimed = call.claimed ?? waiting.claimed ?? null;
+      waiting.cause = request.cause;
+      waiting.source = request.source;
+      waiting.count += request.count;
+      waiting.claimed = request.claimed ?? waiting.claimed ?? null;
       return null;
     }
     const fold: Fold = { seq: null, waiting: null, firstAt: at, at, kind };
-    fold.waiting = { ...call, fold };
+    fold.waiting = { ...request, fold };
     if (known === undefined) this.#networks.set(kind, (this.#networks.get(kind) ?? 0) + 1);
     this.#folds.set(key, fold);
     return fold.waiting;

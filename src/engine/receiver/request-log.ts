@@ -70,18 +70,18 @@ interface RequestLogDeps {
   /** Resolves when the causes in diagnosis are found. */
   causesFound(): Promise<void>;
   /** Reports the requests after each write. */
-  notifier: CallNotifier;
+  notifier: RequestNotifier;
 }
 
-export interface CallNotifier {
-  notifyCall(call: CallNotice): void;
-  notifyUnknownCall(call: UnknownReceiverNotice): void;
+export interface RequestNotifier {
+  notifyCall(request: CallNotice): void;
+  notifyUnknownCall(request: UnknownReceiverNotice): void;
 }
 
 /** Requests of one relay and cause: the last one and the number. */
 interface Kind {
   relay: LiveRelay;
-  call: Pick<RecentRequest, "code" | "cause" | "eventId">;
+  request: Pick<RecentRequest, "code" | "cause" | "eventId">;
   usual: boolean;
   calls: number;
 }
@@ -90,7 +90,7 @@ export class RequestLog {
   readonly #deps: RequestLogDeps;
   readonly #behind: WriteBehind;
   /** The requests by environment, oldest first. */
-  #noted = new Map<number, CoalescedRequest[]>();
+  #logged = new Map<number, CoalescedRequest[]>();
   readonly #causes = new PlainCauses();
   readonly #folds = new RequestCoalescer(this.#causes);
   /** The requests to unknown names, by app and name. */
@@ -112,10 +112,10 @@ export class RequestLog {
   }
 
   /** Records a verified request that became no event: ignored by `when`, or a duplicate of `eventId`. */
-  record(relay: LiveRelay, { usual = false, ...noted }: LoggedRequest): void {
-    const call = this.#callOf(relay, noted);
-    this.#keep(call);
-    this.#tally(relay, call, usual);
+  record(relay: LiveRelay, { usual = false, ...logged }: LoggedRequest): void {
+    const request = this.#requestOf(relay, logged);
+    this.#keep(request);
+    this.#tally(relay, request, usual);
   }
 
   /** Counts a request that the relay did not take, while another relay of the receiver took it. The log has only requests that none took. */
@@ -143,8 +143,8 @@ export class RequestLog {
    */
   recordRejected({ relay, code, cause }: Rejection, source: string, refusal: Refusal): void {
     const isCapped = CAPS.includes(refusal.code);
-    const noted = { outcome: "refused", code: isCapped ? refusal.code : code, cause, source } as const;
-    this.#add(relay, this.#callOf(relay, noted), isCapped);
+    const logged = { outcome: "refused", code: isCapped ? refusal.code : code, cause, source } as const;
+    this.#add(relay, this.#requestOf(relay, logged), isCapped);
   }
 
   /** Records a rejected request that is read or diagnosed later. The returned function takes its cause and what its event claims to be. */
@@ -152,10 +152,10 @@ export class RequestLog {
     { relay, code, cause }: Rejection,
     source: string,
   ): (found: string, claimed: ClaimedEvent | null) => void {
-    const call = this.#callOf(relay, { outcome: "refused", code, cause, source });
+    const request = this.#requestOf(relay, { outcome: "refused", code, cause, source });
     this.#behind.arm();
     return (found, claimed) => {
-      this.#add(relay, { ...call, cause: cutToLine(found, MAX_CAUSE_CHARS), claimed });
+      this.#add(relay, { ...request, cause: cutToLine(found, MAX_CAUSE_CHARS), claimed });
     };
   }
 
@@ -193,7 +193,7 @@ export class RequestLog {
     return this.#behind.stop();
   }
 
-  #callOf(
+  #requestOf(
     { environmentId, name: relayName }: LiveRelay,
     { outcome, code, cause: fullCause, source, eventId = null, followers = [] }: LoggedRequest,
   ): RecentRequest {
@@ -204,33 +204,34 @@ export class RequestLog {
     return { environmentId, relayName, ...seen, outcome, code, cause, source, eventId, followers: shown };
   }
 
-  #add(relay: LiveRelay, call: RecentRequest, isCapped = false): void {
-    this.#keep(call, isCapped);
-    this.#tally(relay, call);
+  #add(relay: LiveRelay, request: RecentRequest, isCapped = false): void {
+    this.#keep(request, isCapped);
+    this.#tally(relay, request);
   }
 
-  #keep(call: RecentRequest, isCapped = false): void {
-    if (call.outcome === "refused") this.#rejected.add(call.environmentId, call.relayName, call.at);
-    const folded = this.#folds.add(call, isCapped);
+  #keep(request: RecentRequest, isCapped = false): void {
+    if (request.outcome === "refused")
+      this.#rejected.add(request.environmentId, request.relayName, request.at);
+    const folded = this.#folds.add(request, isCapped);
     if (folded === null) return;
-    const calls = this.#noted.get(call.environmentId);
-    if (calls === undefined) this.#noted.set(call.environmentId, [folded]);
+    const calls = this.#logged.get(request.environmentId);
+    if (calls === undefined) this.#logged.set(request.environmentId, [folded]);
     else {
       calls.push(folded);
       if (calls.length >= 2 * MAX_RECENT_CALLS) detach(calls.splice(0, MAX_RECENT_CALLS));
     }
   }
 
-  #tally(relay: LiveRelay, call: Kind["call"], usual = false): void {
-    let key = `${relay.id} ${call.code} ${this.#causes.strip(call.cause)}`;
+  #tally(relay: LiveRelay, request: Kind["request"], usual = false): void {
+    let key = `${relay.id} ${request.code} ${this.#causes.strip(request.cause)}`;
     let kind = this.#kinds.get(key);
     if (kind === undefined && this.#kinds.size >= MAX_NOTIFIED_KINDS) {
-      key = `${relay.id} ${call.code}`;
+      key = `${relay.id} ${request.code}`;
       kind = this.#kinds.get(key);
     }
-    if (kind === undefined) this.#kinds.set(key, { relay, call, usual, calls: 1 });
+    if (kind === undefined) this.#kinds.set(key, { relay, request, usual, calls: 1 });
     else {
-      kind.call = call;
+      kind.request = request;
       kind.usual = usual;
       kind.calls += 1;
     }
@@ -241,13 +242,13 @@ export class RequestLog {
     const kinds = [...this.#kinds.values()];
     for (const { relay, eventId, calls } of this.#waiting.values()) {
       const cause = relay.waitsFor === null ? "" : WAITS[relay.waitsFor](relay.name);
-      kinds.push({ relay, call: { code: "waiting", cause, eventId }, usual: false, calls });
+      kinds.push({ relay, request: { code: "waiting", cause, eventId }, usual: false, calls });
     }
     this.#kinds.clear();
     this.#waiting.clear();
-    for (const { relay, call, usual, calls } of kinds) {
+    for (const { relay, request, usual, calls } of kinds) {
       const { appId, environmentName, name: relayName } = relay;
-      const { code, cause, eventId } = call;
+      const { code, cause, eventId } = request;
       this.#deps.notifier.notifyCall({
         appId,
         environmentName,
@@ -266,7 +267,7 @@ export class RequestLog {
     this.#notify();
     this.#folds.prune(this.#deps.clock.now());
     const tallies = [this.#ledger, this.#rejected, this.#passed];
-    const isEmpty = this.#noted.size + this.#unknown.size + this.#assigned.length === 0;
+    const isEmpty = this.#logged.size + this.#unknown.size + this.#assigned.length === 0;
     if (isEmpty && tallies.every((tally) => tally.isEmpty)) return;
     await this.#assignUnknown();
     const snapshot = await this.#deps.relays.current();
@@ -277,17 +278,17 @@ export class RequestLog {
       const environmentId = snapshot.findRelay(relayId)?.environmentId;
       return { environmentId, relayId, lost };
     });
-    const [noted, assigned, rejected, passed] = [
-      this.#noted,
+    const [logged, assigned, rejected, passed] = [
+      this.#logged,
       this.#assigned,
       this.#rejected.take(),
       this.#passed.take(),
     ];
-    for (const calls of noted.values()) detach(calls);
-    this.#noted = new Map();
+    for (const calls of logged.values()) detach(calls);
+    this.#logged = new Map();
     this.#assigned = [];
     const environmentIds = new Set([
-      ...noted.keys(),
+      ...logged.keys(),
       ...[...assigned, ...losses].flatMap(({ environmentId = [] }) => environmentId),
       ...rejected.environmentIds,
       ...passed.environmentIds,
@@ -296,7 +297,7 @@ export class RequestLog {
       [...environmentIds].map((environmentId) =>
         this.#writePart({
           environmentId,
-          calls: noted.get(environmentId) ?? [],
+          calls: logged.get(environmentId) ?? [],
           unknown: assigned.filter((one) => one.environmentId === environmentId),
           losses: new Map(
             losses
@@ -319,15 +320,19 @@ export class RequestLog {
     const { store, relays, notifier } = this.#deps;
     try {
       const found = await findUnknownRequests(store, await relays.current(), [...unknown.values()]);
-      for (const call of found.former) {
-        const calls = this.#noted.get(call.environmentId) ?? [];
-        this.#noted.set(call.environmentId, [...calls, { ...call, fold: null }].slice(-MAX_RECENT_CALLS));
+      for (const request of found.former) {
+        const calls = this.#logged.get(request.environmentId) ?? [];
+        this.#logged.set(
+          request.environmentId,
+          [...calls, { ...request, fold: null }].slice(-MAX_RECENT_CALLS),
+        );
       }
       this.#assigned.push(...found.unknown);
       for (const notice of found.notices) notifier.notifyUnknownCall(notice);
     } catch (error) {
-      for (const [key, call] of unknown)
-        if (!this.#unknown.has(key) && this.#unknown.size < MAX_UNKNOWN_NAMES) this.#unknown.set(key, call);
+      for (const [key, request] of unknown)
+        if (!this.#unknown.has(key) && this.#unknown.size < MAX_UNKNOWN_NAMES)
+          this.#unknown.set(key, request);
       throw error;
     }
   }
@@ -361,8 +366,8 @@ export class RequestLog {
 
   /** Puts requests in front of those that the environment's log got since. */
   #putBack(environmentId: number, calls: readonly CoalescedRequest[]): void {
-    const later = this.#noted.get(environmentId) ?? [];
-    this.#noted.set(environmentId, [...calls, ...later].slice(-MAX_RECENT_CALLS));
+    const later = this.#logged.get(environmentId) ?? [];
+    this.#logged.set(environmentId, [...calls, ...later].slice(-MAX_RECENT_CALLS));
   }
 }
 

@@ -126,10 +126,10 @@ export async function writeRecentRequests(
   const rows = new Map<NewCall, number>();
   const byFold = new Map<object, number>();
   const fresh: NewCall[] = [];
-  for (const call of calls) {
-    const seq = call.fold?.seq ?? null;
-    if (seq !== null && (await addTo(tx, environmentId, seq, call))) rows.set(call, seq);
-    else fresh.push(call);
+  for (const request of calls) {
+    const seq = request.fold?.seq ?? null;
+    if (seq !== null && (await addTo(tx, environmentId, seq, request))) rows.set(request, seq);
+    else fresh.push(request);
   }
   const newest = await tx.get<{ seq: number | null }>(
     "SELECT max(seq) AS seq FROM recent_request WHERE environment_id = ?1",
@@ -141,11 +141,11 @@ export async function writeRecentRequests(
     environmentId,
     seq + fresh.length - MAX_RECENT_CALLS,
   );
-  for (const call of fresh) {
-    const { fold, ...row } = call;
+  for (const request of fresh) {
+    const { fold, ...row } = request;
     const same = fold === null ? undefined : byFold.get(fold);
-    if (same !== undefined && (await addTo(tx, environmentId, same, call))) {
-      rows.set(call, same);
+    if (same !== undefined && (await addTo(tx, environmentId, same, request))) {
+      rows.set(request, same);
       continue;
     }
     seq += 1;
@@ -156,10 +156,10 @@ export async function writeRecentRequests(
       seq,
       slot: seq % MAX_RECENT_CALLS,
     });
-    rows.set(call, seq);
+    rows.set(request, seq);
     if (fold !== null) byFold.set(fold, seq);
   }
-  return calls.map((call) => rows.get(call) ?? 0);
+  return calls.map((request) => rows.get(request) ?? 0);
 }
 
 /** A request to write. `fold` knows the row of earlier equal requests. */
@@ -168,9 +168,9 @@ interface NewCall extends RecentRequest {
 }
 
 /** Adds the request to its row. Returns false where the ring overwrote that row. */
-async function addTo(tx: Writer, environmentId: number, seq: number, call: NewCall): Promise<boolean> {
-  const { at, cause, source, count } = call;
-  const claimed = call.claimed == null ? null : writeJson(call.claimed);
+async function addTo(tx: Writer, environmentId: number, seq: number, request: NewCall): Promise<boolean> {
+  const { at, cause, source, count } = request;
+  const claimed = request.claimed == null ? null : writeJson(request.claimed);
   const sql = `UPDATE recent_request SET at = $at, cause = $cause, source = $source, count = count + $count, claimed = coalesce($claimed, claimed)
     WHERE environment_id = $environmentId AND slot = $slot AND seq = $seq`;
   const slot = seq % MAX_RECENT_CALLS;
@@ -241,14 +241,14 @@ export async function requireRecentRequest(
 }
 
 function viewCall(row: CallRow): RecentRequestView {
-  const { environmentId: _, slot: __, seq, at, firstAt, relayName, followers, ...call } = row;
+  const { environmentId: _, slot: __, seq, at, firstAt, relayName, followers, ...request } = row;
   return {
     id: String(seq),
     at: toIso(at),
     firstAt: toIso(firstAt),
     relay: relayName,
     event: null,
-    ...call,
+    ...request,
     ...(followers === null ? {} : { followers: [...followers] }),
   };
 }
@@ -261,7 +261,7 @@ export async function addFirstEvents(
 ): Promise<RecentRequestView[]> {
   const ids = calls.flatMap(({ eventId }) => eventId ?? []);
   const events = await findEventBriefs(store, environmentId, ids);
-  return calls.map((call) => ({ ...call, event: events.get(call.eventId ?? "") ?? null }));
+  return calls.map((request) => ({ ...request, event: events.get(request.eventId ?? "") ?? null }));
 }
 
 export const requestCountsView = Type.Object({

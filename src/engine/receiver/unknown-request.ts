@@ -92,12 +92,18 @@ export async function findUnknownRequests(
     const environments = await store.read((tx) => listEnvironments(tx, appId));
     if (environments.length === 0) continue;
     const relays = snapshot.relays.filter((relay) => relay.appId === appId);
-    for (const [at, call] of ofApp.entries()) {
+    for (const [at, request] of ofApp.entries()) {
       const ids = environments.map(({ id }) => id);
-      const mayBeFormer = RELAY_NAME.test(call.name);
-      const former = mayBeFormer ? await store.read((tx) => findFormer(tx, ids, relays, call.name)) : [];
-      if (former.length > 0) addFormer(found, call, former);
-      else addUnknown(found, call, ids, at < MAX_COMPARED_NAMES ? findNearest(relays, call.name) : new Map());
+      const mayBeFormer = RELAY_NAME.test(request.name);
+      const former = mayBeFormer ? await store.read((tx) => findFormer(tx, ids, relays, request.name)) : [];
+      if (former.length > 0) addFormer(found, request, former);
+      else
+        addUnknown(
+          found,
+          request,
+          ids,
+          at < MAX_COMPARED_NAMES ? findNearest(relays, request.name) : new Map(),
+        );
       await setImmediate();
     }
   }
@@ -150,8 +156,8 @@ function findNearest(relays: readonly LiveRelay[], name: string): Map<number, st
   return nearest;
 }
 
-function addFormer(found: FoundCalls, call: UnknownRequest, former: readonly Former[]): void {
-  const { appId, name, at, source, count } = call;
+function addFormer(found: FoundCalls, request: UnknownRequest, former: readonly Former[]): void {
+  const { appId, name, at, source, count } = request;
   for (const { environmentId, cause } of former) {
     const why = { outcome: "refused", code: "unknown_receiver", cause } as const;
     found.former.push({
@@ -199,7 +205,7 @@ function formatUnknown(nearest: string | null, hidden: boolean): string {
 
 /** Adds the requests to their names. If there are too many names, those without a near receiver go first, then the oldest. */
 export async function writeUnknownRequests(tx: Writer, calls: FoundCalls["unknown"]): Promise<void> {
-  for (const [environmentId, ofEnvironment] of Map.groupBy(calls, (call) => call.environmentId)) {
+  for (const [environmentId, ofEnvironment] of Map.groupBy(calls, (request) => request.environmentId)) {
     const newest = await tx.get<{ seq: number | null }>(
       "SELECT max(seq) AS seq FROM unknown_request WHERE environment_id = ?1",
       environmentId,

@@ -200,8 +200,15 @@ async function runOne(
   const nowMs = deps.clock.now();
   const { url: receiverUrl, bodies: kinds } = receiver;
   const headers = new Headers({ "content-type": contentType });
-  const call = receiveRequest({ headers, body: Buffer.from(body), kinds, search: "", receiverUrl, nowMs });
-  const parsed = call.parsed();
+  const received = receiveRequest({
+    headers,
+    body: Buffer.from(body),
+    kinds,
+    search: "",
+    receiverUrl,
+    nowMs,
+  });
+  const parsed = received.parsed();
   if (!parsed.ok) return { result: { ends: "refused", why: "unreadable_body", actions: [] }, personId: null };
   const mapped = readMap(receiver.map, parsed);
   const mismatch = matchesWhen(receiver.when, mapped);

@@ -118,23 +118,23 @@ export async function guessRequest(input: GuessInput, place: GuessPlace): Promis
   const { headers } = read;
   const callAt = (receiverUrl: string): ReceivedRequest =>
     receiveRequest({ ...read, receiverUrl, nowMs: place.nowMs });
-  const call = callAt(input.url ?? "");
-  call.parsed();
+  const received = callAt(input.url ?? "");
+  received.parsed();
   await yieldToEventLoop();
   const names = [...headers.keys()];
-  const known = guessSender(call, names);
+  const known = guessSender(received, names);
   const sender = known?.sender ?? null;
   const list = [...headers];
   const guess =
     sender === null
-      ? guessRecipe(call, list)
+      ? guessRecipe(received, list)
       : { verify: { ...sender.verify }, why: `${sender.title} proves its requests in this way.` };
-  const name = makeName(sender, guess.verify, call, place);
+  const name = makeName(sender, guess.verify, received, place);
   const secret = input.secret?.trim() ?? "";
   const tried =
-    secret !== "" && hasProof(guess.verify, call, input)
+    secret !== "" && hasProof(guess.verify, received, input)
       ? await tryGivenSecret(guess, {
-          call: input.url === undefined ? callAt(place.urlOf(name)) : call,
+          received: input.url === undefined ? callAt(place.urlOf(name)) : received,
           headers: list,
           secret,
           isOpen: sender === null,
@@ -143,12 +143,12 @@ export async function guessRequest(input: GuessInput, place: GuessPlace): Promis
       : { ...guess, verified: null };
   await yieldToEventLoop();
   const { verify, ...reason } = tried;
-  const meaning = guessMeaning(sender, verify, call);
+  const meaning = guessMeaning(sender, verify, received);
   return {
     sender: known === null ? null : { name: known.sender.name, title: known.sender.title, why: known.why },
     verify: { value: verify, ...reason },
     ...meaning,
-    definition: makeDefinition(name, verify, sender, meaning, call.parsed()),
+    definition: makeDefinition(name, verify, sender, meaning, received.parsed()),
   };
 }
 
@@ -166,19 +166,19 @@ const FORM_TYPE = "application/x-www-form-urlencoded";
 /** Reports whether the request has anything that a secret could verify: headers, a query, or a signature in its body. */
 function hasProof(
   verify: VerifyFields,
-  call: ReceivedRequest,
+  received: ReceivedRequest,
   { headers, search = "" }: GuessInput,
 ): boolean {
   if (headers !== undefined || search !== "") return true;
   const { signatureField } = signingMethodOf(verify).fields;
-  return signatureField !== undefined && readText(call.parsed(), signatureField) !== null;
+  return signatureField !== undefined && readText(received.parsed(), signatureField) !== null;
 }
 
 type Meaning = Pick<RequestGuess, "eventType" | "eventId" | "person" | "customer">;
 
 /** Guesses what the values mean: first by the sender's own map, then by their names and forms. */
-function guessMeaning(sender: Sender | null, verify: VerifyFields, call: ReceivedRequest): Meaning {
-  const parsed = call.parsed();
+function guessMeaning(sender: Sender | null, verify: VerifyFields, received: ReceivedRequest): Meaning {
+  const parsed = received.parsed();
   const found: BodyGuesses = parsed.ok
     ? guessValues(parsed.value, parsed.form !== null)
     : { eventType: null, eventId: null, email: null, personId: null, customer: null };
@@ -197,7 +197,7 @@ function guessMeaning(sender: Sender | null, verify: VerifyFields, call: Receive
       (hasOwnType ? found.eventType : null),
     eventId:
       asBodyId(own(map.event_id, `${title} identifies an event by it.`)) ??
-      findHeaderId(verify, call) ??
+      findHeaderId(verify, received) ??
       (sender === null ? asBodyId(found.eventId) : null),
     person: personOf(found.personId, email, verify),
     customer: found.customer,
@@ -209,12 +209,12 @@ function asBodyId(guess: ValueGuess | null): RequestGuess["eventId"] {
 }
 
 /** Finds the header from which the scheme takes the ID of an event. */
-function findHeaderId(verify: VerifyFields, call: ReceivedRequest): RequestGuess["eventId"] {
-  const value = readUnverifiedEventId(verify, call);
+function findHeaderId(verify: VerifyFields, received: ReceivedRequest): RequestGuess["eventId"] {
+  const value = readUnverifiedEventId(verify, received);
   if (value === null || value === "") return null;
   const { requiredHeaders } = signingMethodOf(verify);
   const header = [...requiredHeaders, "webhook-id", "svix-id", "hooks-id"].find(
-    (name) => call.header(name) === value,
+    (name) => received.header(name) === value,
   );
   if (header === undefined) return null;
   const why = `The header ${header} identifies the message, and Relay uses it where map has no event_id.`;
@@ -292,10 +292,10 @@ const MAX_NAME_CHARS = 50;
 function makeName(
   sender: Sender | null,
   verify: VerifyFields,
-  call: ReceivedRequest,
+  received: ReceivedRequest,
   place: GuessPlace,
 ): string {
-  const [agent = ""] = (call.header("user-agent") ?? "").split(/[/ ]/);
+  const [agent = ""] = (received.header("user-agent") ?? "").split(/[/ ]/);
   const words = (text: string): string =>
     text
       .toLowerCase()

@@ -48,7 +48,7 @@ interface SignatureQuestion {
 export async function simulateSignature(
   steps: Steps,
   { relay, verify, secrets, lacksSecret, given, nowMs, turn }: SignatureQuestion,
-): Promise<{ call: ReceivedRequest; shown: ReceivedRequest; verdict: Verified | null }> {
+): Promise<{ received: ReceivedRequest; shown: ReceivedRequest; verdict: Verified | null }> {
   const { bodies: kinds, verifier } = relay.receiver;
   const receiverUrl = given.url;
   const signed = given.headers === null ? signAsSender(verify, secrets, given, receiverUrl, nowMs) : null;
@@ -56,17 +56,17 @@ export async function simulateSignature(
   const { body, search } = { ...given, ...signed };
   const receive = (bytes: Uint8Array): ReceivedRequest =>
     receiveRequest({ headers, body: bytes, kinds, search, receiverUrl, nowMs });
-  const call = receive(body);
+  const received = receive(body);
   const isSignedHere = signed !== null;
   // Some senders write the signature into the body. A reader could send it, if the stored secret made it.
   const example = { text: mintReceiverSecret(verify.scheme), isPublicKey: false, label: null };
   const hidden = signed && signAsSender(verify, [example], { ...given, body }, receiverUrl, nowMs);
-  const shown = hidden === null ? call : receive(hidden.body);
+  const shown = hidden === null ? received : receive(hidden.body);
   if (given.headers === null && !isSignedHere) {
     steps.unknown("signature", explainUnsigned(relay, secrets));
-    return { call, shown, verdict: null };
+    return { received, shown, verdict: null };
   }
-  const rejected = { verify, call, headers: [...headers], secrets };
+  const rejected = { verify, received, headers: [...headers], secrets };
   const proof = new SignatureEvidence(rejected).readOwnParts();
   const parts = [
     ...proof.signatures.map(({ place, encoding, bytes }) => ({
@@ -93,19 +93,19 @@ export async function simulateSignature(
   }
   if (lacksSecret && !isSignedHere) {
     steps.unknown("signature", explainUnchecked(relay, verify));
-    return { call, shown, verdict: null };
+    return { received, shown, verdict: null };
   }
   if (verifier === null) {
     const { cause, code } = explainToOwner(relay, null);
     steps.stop("signature", "refuse", `The request is rejected with ${code}: ${cause}.`);
-    return { call, shown, verdict: null };
+    return { received, shown, verdict: null };
   }
-  const verdict = verifier.verify(call);
+  const verdict = verifier.verify(received);
   if (verdict.verified) {
     const secret = lacksSecret ? EXAMPLE_SECRET : "the relay's own secret.";
     const by = isSignedHere ? `It verifies, signed here as the sender would with ${secret}` : "It verifies.";
     steps.ok("signature", by);
-    return { call, shown, verdict };
+    return { received, shown, verdict };
   }
   const { code, cause, unmatched = false } = verdict;
   const diagnosis = code === "bad_signature" ? await diagnoseSignature(rejected, turn) : null;
@@ -115,7 +115,7 @@ export async function simulateSignature(
     code,
     changes,
   });
-  return { call, shown, verdict: null };
+  return { received, shown, verdict: null };
 }
 
 const EXAMPLE_SECRET = "an example secret, because the relay has no secret yet.";

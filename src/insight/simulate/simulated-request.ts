@@ -62,9 +62,9 @@ export async function receiveGivenRequest(
   const given: GivenRequest = { ...(await readGivenBody(trigger, input)), headers, search, url };
   const { verify } = trigger;
   const question = { relay, verify, secrets, lacksSecret, given, nowMs: arrivedAtMs, turn: yieldToEventLoop };
-  const { call, shown, verdict } = await simulateSignature(steps, question);
-  if (verdict !== null) await simulateReuse(deps, steps, relay, call, verdict);
-  if (isHandshake(relay.receiver, call))
+  const { received, shown, verdict } = await simulateSignature(steps, question);
+  if (verdict !== null) await simulateReuse(deps, steps, relay, received, verdict);
+  if (isHandshake(relay.receiver, received))
     steps.stop(
       "handshake",
       "ignore",
@@ -85,7 +85,7 @@ export async function receiveGivenRequest(
   return {
     example,
     async write(tx, later, opened) {
-      await simulateDedupe(tx, later, relay, { eventId, mapped, body: call.body, nowMs });
+      await simulateDedupe(tx, later, relay, { eventId, mapped, body: received.body, nowMs });
       return await writeEvent(tx, opened, makeReceiverPayload(text, mapped), nowMs, parsed);
     },
   };
@@ -96,10 +96,10 @@ async function simulateReuse(
   { store }: SimulateDeps,
   steps: Steps,
   relay: ReceiverRelay,
-  call: ReceivedRequest,
+  received: ReceivedRequest,
   verdict: Verified,
 ): Promise<void> {
-  const use = signatureUse(relay, verdict, call.body);
+  const use = signatureUse(relay, verdict, received.body);
   if (use === null) return;
   const earlier = await store.read((tx) => findEarlierUse(tx, use));
   if (earlier === null) return;

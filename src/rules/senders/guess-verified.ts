@@ -21,7 +21,7 @@ interface TriedRecipe extends RecipeGuess {
 }
 
 interface Trial {
-  call: ReceivedRequest;
+  received: ReceivedRequest;
   headers: HeaderList;
   secret: string;
   /** True if the guess may be replaced by another recipe. */
@@ -34,8 +34,8 @@ const MAX_QUERY_FIELDS = 20;
 
 /** Tries the secret on the guess, and returns the recipe that verifies, or the guess with the reason why it does not. */
 export async function tryGivenSecret(guess: RecipeGuess, trial: Trial): Promise<TriedRecipe> {
-  const { call, secret, isOpen } = trial;
-  if (verifies(guess.verify, secret, call))
+  const { received, secret, isOpen } = trial;
+  if (verifies(guess.verify, secret, received))
     return { ...guess, why: `${guess.why} The given secret verifies it.`, verified: true };
   const other = isOpen ? await findRecipe(guess.verify, trial) : null;
   if (other !== null) return { ...other, verified: true };
@@ -43,13 +43,13 @@ export async function tryGivenSecret(guess: RecipeGuess, trial: Trial): Promise<
 }
 
 /** Reports whether a relay with this secret would accept the request, however old it is. */
-function verifies(verify: VerifyFields, secret: string, call: ReceivedRequest): boolean {
+function verifies(verify: VerifyFields, secret: string, received: ReceivedRequest): boolean {
   const stored = readSecret(verify, secret);
   if (typeof stored === "string") return false;
   return (
     bindScheme(verify)
       ?.prepare(stored.text)
-      .verify({ ...call, isOld: true }).verified === true
+      .verify({ ...received, isOld: true }).verified === true
   );
 }
 
@@ -65,18 +65,18 @@ function readSecret(verify: VerifyFields, secret: string): KnownSecret | string 
 }
 
 async function findRecipe(guessed: VerifyFields, trial: Trial): Promise<RecipeGuess | null> {
-  const { call, secret } = trial;
+  const { received, secret } = trial;
   const token = findTokenPlace(trial);
-  if (token !== null && verifies(token.verify, secret, call)) return token;
+  if (token !== null && verifies(token.verify, secret, received)) return token;
   const keyed = guessed.scheme === "signature" ? guessed : { scheme: "signature", header: "x-signature" };
   for (const algorithm of ["hmac-sha256", "ed25519", "ecdsa-p256-sha256"]) {
     const verify = { ...keyed, algorithm };
     const known = readSecret(verify, secret);
     if (typeof known === "string") continue;
     const { headers, pause } = trial;
-    const evidence = new SignatureEvidence({ verify, call, headers, secrets: [known] });
+    const evidence = new SignatureEvidence({ verify, received, headers, secrets: [known] });
     const { fits } = await tryKnownSecrets(evidence, pause);
-    const found = fits.map(verifyOfFit).find((one) => one !== null && verifies(one, secret, call));
+    const found = fits.map(verifyOfFit).find((one) => one !== null && verifies(one, secret, received));
     if (found != null)
       return { verify: found, why: "Relay tried the usual recipes, and the given secret verifies this one." };
   }
@@ -84,8 +84,8 @@ async function findRecipe(guessed: VerifyFields, trial: Trial): Promise<RecipeGu
 }
 
 /** Finds the header or query parameter that has the secret itself, of those that a recipe can name. */
-function findTokenPlace({ call, headers, secret }: Trial): RecipeGuess | null {
-  const query = [...new URLSearchParams(call.search)].slice(0, MAX_QUERY_FIELDS);
+function findTokenPlace({ received, headers, secret }: Trial): RecipeGuess | null {
+  const query = [...new URLSearchParams(received.search)].slice(0, MAX_QUERY_FIELDS);
   const places = [
     ...headers.map(([header, value]) => ({
       place: { header },
@@ -103,7 +103,7 @@ function findTokenPlace({ call, headers, secret }: Trial): RecipeGuess | null {
     : { verify: found.verify, why: `The ${found.noun} has the given secret itself.` };
 }
 
-async function explain(verify: VerifyFields, { call, headers, secret, pause }: Trial): Promise<string> {
+async function explain(verify: VerifyFields, { received, headers, secret, pause }: Trial): Promise<string> {
   const known = readSecret(verify, secret);
   if (typeof known === "string") return known;
   if (verify.scheme === "shared_token") {
@@ -117,12 +117,15 @@ async function explain(verify: VerifyFields, { call, headers, secret, pause }: T
   }
   const verdict = bindScheme(verify)
     ?.prepare(known.text)
-    .verify({ ...call, isOld: true });
+    .verify({ ...received, isOld: true });
   if (verdict === undefined || verdict.verified) return "";
   const { cause, code, unmatched = false } = verdict;
   const diagnosis =
     code === "bad_signature"
-      ? await diagnoseSignature({ verify, call: { ...call, isOld: true }, headers, secrets: [known] }, pause)
+      ? await diagnoseSignature(
+          { verify, received: { ...received, isOld: true }, headers, secrets: [known] },
+          pause,
+        )
       : null;
   const more = diagnosis === null ? "" : formatDiagnosis(diagnosis, unmatched);
   return `With the given secret it does not verify: ${cause}${more}.`;

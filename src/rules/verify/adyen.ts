@@ -99,11 +99,11 @@ function prepare(_fields: AdyenFields, secret: string): Verifier {
   const key = decodeText(secret, "hex");
   if (key === null || key.length === 0) return rejectEveryRequest("the relay has no HMAC key in hex");
   const check = prepareHmac("sha256", key, "base64");
-  return { verify: (call) => verifyRequest(call, check) };
+  return { verify: (received) => verifyRequest(received, check) };
 }
 
-function verifyRequest(call: ReceivedRequest, check: SignatureCheck): Verdict {
-  const parsed = call.parsed();
+function verifyRequest(received: ReceivedRequest, check: SignatureCheck): Verdict {
+  const parsed = received.parsed();
   if (!parsed.ok) return { verified: false, code: "invalid_json", cause: parsed.message };
   const item = readAdyenItem(parsed);
   if (typeof item === "string") return badSignature(item);
@@ -113,7 +113,7 @@ function verifyRequest(call: ReceivedRequest, check: SignatureCheck): Verdict {
       "the notification item has no additionalData.hmacSignature: is an HMAC key made for this webhook in Adyen's Customer Area?",
     );
   if (id === null) return badSignature("the notification item has no pspReference or no eventCode");
-  call.charge(check.costUs(text.byteLength, 1));
+  received.charge(check.costUs(text.byteLength, 1));
   if (!check.matches(() => ({ head: "", tail: text }), [signature]))
     return unmatchedSignature(
       "the signature does not match; the HMAC key differs from the sender's, or a signed value was changed",
@@ -124,8 +124,14 @@ function verifyRequest(call: ReceivedRequest, check: SignatureCheck): Verdict {
 /** Signs the body's one item. Adds the fields that identify the notification where the body lacks them. */
 function sign(_fields: AdyenFields, key: string, { body, contentType, ...rest }: Draft): SignedDraft {
   const headers = { "content-type": contentType };
-  const call = receiveRequest({ ...rest, headers: new Headers(headers), body, kinds: "json", search: "" });
-  const parsed = call.parsed();
+  const received = receiveRequest({
+    ...rest,
+    headers: new Headers(headers),
+    body,
+    kinds: "json",
+    search: "",
+  });
+  const parsed = received.parsed();
   const value = parsed.ok && isJsonObject(parsed.value) ? parsed.value : null;
   const { notificationItems: items = [{}] } = value ?? {};
   const first = Array.isArray(items) && items.length === 1 ? items[0] : null;

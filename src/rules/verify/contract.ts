@@ -64,7 +64,7 @@ export type Verified = Extract<Verdict, { verified: true }>;
 
 /** A verifier with its secret prepared. It is made once for each saved relay and used for every request. */
 export interface Verifier {
-  verify(call: ReceivedRequest): Verdict;
+  verify(received: ReceivedRequest): Verdict;
 }
 
 /** The scheme's name and its own fields, as a definition has them. */

@@ -221,9 +221,9 @@ export function askHandshake(
 }
 
 /** Answers a verified request where it is a handshake. `secret` is the one that verified it. */
-export function answerHandshake({ answer }: Handshake, call: ReceivedRequest, secret: string): Answered {
+export function answerHandshake({ answer }: Handshake, received: ReceivedRequest, secret: string): Answered {
   if (answer === undefined) return null;
-  const parsed = call.parsed();
+  const parsed = received.parsed();
   return parsed.ok && parsed.form === null && isJsonObject(parsed.value)
     ? answer(parsed.value, secret)
     : null;

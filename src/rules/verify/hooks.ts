@@ -44,7 +44,7 @@ function prepare(_fields: HooksFields, secret: string): Verifier {
   const key = readKey(secret);
   if (key === null) return rejectEveryRequest("the relay has no secret of the form whsec_ and base64");
   const check = prepareHmac("sha256", key, "base64");
-  return { verify: (call) => verifyRequest(call, check) };
+  return { verify: (received) => verifyRequest(received, check) };
 }
 
 interface Family {
@@ -54,12 +54,12 @@ interface Family {
 }
 
 /** Finds the first family whose three headers are all present. */
-export function findFamily(call: ReceivedRequest): Family | null {
+export function findFamily(received: ReceivedRequest): Family | null {
   for (const names of FAMILIES) {
-    const id = call.header(names.id);
+    const id = received.header(names.id);
     if (id === null || id === "") continue;
-    const timestamp = call.header(names.timestamp);
-    const signature = call.header(names.signature);
+    const timestamp = received.header(names.timestamp);
+    const signature = received.header(names.signature);
     if (timestamp !== null && timestamp !== "" && signature !== null && signature !== "") {
       return { id, timestamp, signature };
     }
@@ -68,19 +68,19 @@ export function findFamily(call: ReceivedRequest): Family | null {
 }
 
 /** Names the missing headers of the first family that has any. */
-function formatMissing(call: ReceivedRequest): string {
+function formatMissing(received: ReceivedRequest): string {
   for (const names of FAMILIES) {
     const all = Object.values(names);
-    const missing = all.filter((name) => (call.header(name) ?? "") === "");
+    const missing = all.filter((name) => (received.header(name) ?? "") === "");
     if (missing.length < all.length)
       return `of the headers ${all.join(", ")} ${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} missing`;
   }
   return "one of the headers hooks-id, hooks-timestamp and hooks-signature is missing";
 }
 
-function verifyRequest(call: ReceivedRequest, check: SignatureCheck): Verdict {
-  const found = findFamily(call);
-  if (found === null) return badSignature(formatMissing(call));
+function verifyRequest(received: ReceivedRequest, check: SignatureCheck): Verdict {
+  const found = findFamily(received);
+  if (found === null) return badSignature(formatMissing(received));
   const entries = found.signature.split(" ").filter((entry) => entry !== "");
   if (entries.length > MAX_SIGNATURES) {
     return {
@@ -89,13 +89,13 @@ function verifyRequest(call: ReceivedRequest, check: SignatureCheck): Verdict {
       cause: `header hooks-signature lists ${entries.length} signatures`,
     };
   }
-  const timestamp = readTimestamp(found.timestamp, call, MAX_TOLERANCE_SECONDS);
+  const timestamp = readTimestamp(found.timestamp, received, MAX_TOLERANCE_SECONDS);
   if (typeof timestamp === "string") return badSignature(timestamp);
   const signatures = entries
     .filter((entry) => entry.startsWith(VERSION_PREFIX))
     .map((entry) => entry.slice(VERSION_PREFIX.length));
-  const makeText = () => ({ head: `${found.id}.${timestamp.digits}.`, tail: call.body });
-  call.charge(check.costUs(call.body.byteLength, signatures.length));
+  const makeText = () => ({ head: `${found.id}.${timestamp.digits}.`, tail: received.body });
+  received.charge(check.costUs(received.body.byteLength, signatures.length));
   if (!check.matches(makeText, signatures))
     return unmatchedSignature("the signature does not match; the secret differs from the sender's");
   return { verified: true, onceText: null, expiresAtMs: timestamp.expiresAtMs, senderEventId: found.id };

@@ -164,22 +164,22 @@ function prepare(sender: NamedSender, secret: string): Verifier {
       ? preparePublicKey(algorithm, secret, encoding)
       : prepareHmac("sha256", secret, encoding);
   if (check === null) return rejectEveryRequest(`the relay has no ${algorithm} public key`);
-  return { verify: (call) => verifyRequest(sender, call, check) };
+  return { verify: (received) => verifyRequest(sender, received, check) };
 }
 
-function verifyRequest(sender: NamedSender, call: ReceivedRequest, check: SignatureCheck): Verdict {
-  const signatures = readSignatures(sender, call);
+function verifyRequest(sender: NamedSender, received: ReceivedRequest, check: SignatureCheck): Verdict {
+  const signatures = readSignatures(sender, received);
   if (typeof signatures === "string") return badSignature(signatures);
-  const id = sender.id === undefined ? "" : (call.header(sender.id) ?? "");
+  const id = sender.id === undefined ? "" : (received.header(sender.id) ?? "");
   if (sender.id !== undefined && id === "") return badSignature(`header ${sender.id} is missing`);
-  const raw = call.header(sender.timestamp);
+  const raw = received.header(sender.timestamp);
   if (raw === null) return badSignature(`header ${sender.timestamp} is missing`);
-  const timestamp = readTime(sender, raw, call);
+  const timestamp = readTime(sender, raw, received);
   if (typeof timestamp === "string") return badSignature(timestamp);
-  if (signsUrl(sender) && call.search !== "")
+  if (signsUrl(sender) && received.search !== "")
     return badSignature("the request URL has text after the receiver URL, and the sender signs the URL");
-  const parts = { id, time: timestamp.digits, url: call.receiverUrl, body: call.body };
-  call.charge(check.costUs(call.body.byteLength, signatures.length));
+  const parts = { id, time: timestamp.digits, url: received.receiverUrl, body: received.body };
+  received.charge(check.costUs(received.body.byteLength, signatures.length));
   if (!check.matches(() => sender.makeText(parts), signatures))
     return unmatchedSignature("the signature does not match; the secret differs from the sender's");
   return {
@@ -191,8 +191,11 @@ function verifyRequest(sender: NamedSender, call: ReceivedRequest, check: Signat
 }
 
 /** Returns the received signatures. A string is the cause where there is none. */
-function readSignatures({ signatures, signatureKey }: NamedSender, call: ReceivedRequest): string[] | string {
-  const values = signatures.map((name) => call.header(name)).filter((value) => value !== null);
+function readSignatures(
+  { signatures, signatureKey }: NamedSender,
+  received: ReceivedRequest,
+): string[] | string {
+  const values = signatures.map((name) => received.header(name)).filter((value) => value !== null);
   if (values.length === 0)
     return signatures.length === 1
       ? `header ${signatures[0]} is missing`
@@ -207,12 +210,12 @@ function readSignatures({ signatures, signatureKey }: NamedSender, call: Receive
 
 const MILLISECONDS = /^\d{13}$/;
 
-function readTime({ time, toleranceSeconds }: NamedSender, raw: string, call: ReceivedRequest) {
-  if (time === "iso") return readIsoTimestamp(raw, call, toleranceSeconds);
+function readTime({ time, toleranceSeconds }: NamedSender, raw: string, received: ReceivedRequest) {
+  if (time === "iso") return readIsoTimestamp(raw, received, toleranceSeconds);
   // Nothing separates the body from these digits, so their number must be fixed.
   if (time === "milliseconds" && !MILLISECONDS.test(trimHttpSpace(raw)))
     return "the timestamp is not the 13 digits of milliseconds";
-  return readTimestamp(raw, call, toleranceSeconds);
+  return readTimestamp(raw, received, toleranceSeconds);
 }
 
 export function signsUrl({ payload }: NamedSender): boolean {

@@ -35,9 +35,9 @@ function prepare(_fields: ProcessorFields, secret: string): Verifier {
   }));
   const missing = badSignature(`header ${PROCESSOR_HEADERS.join(" or ")} is missing`);
   return {
-    verify(call) {
+    verify(received) {
       for (const { header, verifier } of verifiers) {
-        if (call.header(header) !== null) return verifier.verify(call);
+        if (received.header(header) !== null) return verifier.verify(received);
       }
       return missing;
     },

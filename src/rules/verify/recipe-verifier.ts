@@ -80,40 +80,40 @@ class RecipeVerifier implements Verifier {
     this.#meetsBody = payload.tail === "body" && payload.head.at(-1) === "timestamp";
   }
 
-  verify(call: ReceivedRequest): Verdict {
-    const body = this.#readsFields ? call.parsed() : null;
+  verify(received: ReceivedRequest): Verdict {
+    const body = this.#readsFields ? received.parsed() : null;
     if (body !== null && !body.ok) return { verified: false, code: "invalid_json", cause: body.message };
-    const signsForm = this.#payload.tail === "params" && call.isForm();
-    const tooMany = signsForm ? checkFieldCount(call.body) : null;
+    const signsForm = this.#payload.tail === "params" && received.isForm();
+    const tooMany = signsForm ? checkFieldCount(received.body) : null;
     if (tooMany !== null) return { verified: false, code: "invalid_json", cause: tooMany };
 
-    const found = this.#find(call, body);
+    const found = this.#find(received, body);
     if (typeof found === "string") return badSignature(found);
     if (found === null) return { verified: false, code: "too_many_signatures", cause: TOO_MANY_CAUSE };
 
     let digits = "";
     let expiresAtMs: number | null = null;
     if (this.#payload.usesTimestamp) {
-      const timestamp = readTimestamp(found.timestamp, call, this.#toleranceSeconds);
+      const timestamp = readTimestamp(found.timestamp, received, this.#toleranceSeconds);
       if (typeof timestamp === "string") return badSignature(timestamp);
       digits = timestamp.digits;
-      if (this.#meetsBody && mayHaveLostDigits(digits, call.body)) return badSignature(LOST_DIGITS_CAUSE);
+      if (this.#meetsBody && mayHaveLostDigits(digits, received.body)) return badSignature(LOST_DIGITS_CAUSE);
       expiresAtMs = timestamp.expiresAtMs;
     }
-    if (this.#payload.usesUrl && call.search !== "") {
+    if (this.#payload.usesUrl && received.search !== "") {
       return badSignature("the request URL has text after the receiver URL, and the sender signs the URL");
     }
     if (this.#payload.tail === "params" && !signsForm) return badSignature(NO_FORM_CAUSE);
     const token = this.#payload.tail === "token" ? this.#token(body) : null;
     if (token === "") return badSignature("the token is missing from the body");
 
-    const head = this.#head(digits, call.receiverUrl);
+    const head = this.#head(digits, received.receiverUrl);
     let text: SignedText | null = null;
     const makeText = (): SignedText => {
-      text ??= { head, tail: token === null ? this.#tail(call) : Buffer.from(token) };
+      text ??= { head, tail: token === null ? this.#tail(received) : Buffer.from(token) };
       return text;
     };
-    call.charge(this.#check.costUs(call.body.byteLength, found.signatures.length));
+    received.charge(this.#check.costUs(received.body.byteLength, found.signatures.length));
     if (!this.#check.matches(makeText, found.signatures)) {
       return unmatchedSignature(
         "the signature does not match; the secret or the recipe differs from the sender's",
@@ -131,7 +131,7 @@ class RecipeVerifier implements Verifier {
    * Finds the signatures and the timestamp where the recipe says they are. A string is the cause where there is none; null: there are too
    * many.
    */
-  #find(call: ReceivedRequest, body: ParsedBody | null): Found | string | null {
+  #find(received: ReceivedRequest, body: ParsedBody | null): Found | string | null {
     const { header, signatureKey, timestampKey, timestampHeader } = this.#fields;
     let signatures: readonly string[];
     let timestamp: Json | undefined;
@@ -141,7 +141,7 @@ class RecipeVerifier implements Verifier {
       if (typeof value !== "string" || value === "") return NO_SIGNATURE_CAUSE;
       signatures = [value];
     } else {
-      const value = call.header(header);
+      const value = received.header(header);
       if (value === null) return `header ${header} is missing`;
       if (signatureKey === undefined) signatures = [trimHttpSpace(value)];
       else {
@@ -153,7 +153,7 @@ class RecipeVerifier implements Verifier {
         timestamp = parts.timestamp ?? undefined;
       }
     }
-    if (timestampHeader !== undefined) timestamp = call.header(timestampHeader) ?? undefined;
+    if (timestampHeader !== undefined) timestamp = received.header(timestampHeader) ?? undefined;
     else if (this.#timestampPath !== null && body !== null)
       timestamp = readBodyField(body, this.#timestampPath);
     return { signatures, timestamp };
@@ -170,9 +170,9 @@ class RecipeVerifier implements Verifier {
   }
 
   /** Returns the bytes of {body} or {params}. */
-  #tail(call: ReceivedRequest): Uint8Array {
-    if (this.#payload.tail === "body") return call.body;
-    const parsed = call.parsed();
+  #tail(received: ReceivedRequest): Uint8Array {
+    if (this.#payload.tail === "body") return received.body;
+    const parsed = received.parsed();
     return joinFormParams(parsed.ok && parsed.form !== null ? parsed.form : []);
   }
 

@@ -36,11 +36,11 @@ function prepare(fields: SharedTokenFields, secret: string): Verifier {
   const other = unmatchedSignature(`the value of header ${header} is not the secret`);
   const missing = badSignature(`the token is neither in header ${header} nor in query parameter ${query}`);
   return {
-    verify(call) {
-      const inHeader = call.header(header);
+    verify(received) {
+      const inHeader = received.header(header);
       const matches =
         (inHeader !== null && isToken(inHeader)) ||
-        (call.search !== "" && new URLSearchParams(call.search).getAll(query).some(isToken));
+        (received.search !== "" && new URLSearchParams(received.search).getAll(query).some(isToken));
       if (matches) return { verified: true, onceText: null, expiresAtMs: null, senderEventId: null };
       return inHeader === null ? missing : other;
     },

@@ -93,13 +93,13 @@ type FitDescription = Pick<SignatureDiagnosis, "secondsOld"> & { changes: readon
 function describeFit(
   method: SigningMethod,
   fit: SignatureFit,
-  { call }: RejectedRequest,
+  { received }: RejectedRequest,
 ): FitDescription | null {
   const changes = listChanges(method, fit);
   if (changes === null) return null;
   const { payload, url } = fit.guess;
-  const secondsOld = findSecondsOld(method, fit.guess, call.nowMs);
-  const isAppended = namesPlaceholder(payload, "url") && url === null && call.search !== "";
+  const secondsOld = findSecondsOld(method, fit.guess, received.nowMs);
+  const isAppended = namesPlaceholder(payload, "url") && url === null && received.search !== "";
   const more = [
     ...(secondsOld === null ? [] : [`a timestamp that is not ${Math.abs(secondsOld)} seconds off`]),
     ...(isAppended ? ["nothing appended to the receiver URL"] : []),
@@ -125,8 +125,8 @@ function findSecondsOld(
 }
 
 /** Finds a secret itself in the request: the relay's secret in another place, or another secret in the right place. */
-function findTokenChanges({ verify, call, headers, secrets }: RejectedRequest): FitDescription[] {
-  const query = [...new URLSearchParams(call.search)].slice(0, MAX_QUERY_FIELDS);
+function findTokenChanges({ verify, received, headers, secrets }: RejectedRequest): FitDescription[] {
+  const query = [...new URLSearchParams(received.search)].slice(0, MAX_QUERY_FIELDS);
   const texts: { place: SignaturePlace | null; query: string | null; text: string }[] = [
     ...findTokens(headers).map(({ place, text }) => ({ place, query: null, text })),
     ...query.map(([name, text]) => ({ place: null, query: name, text })),

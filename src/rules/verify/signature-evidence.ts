@@ -31,7 +31,7 @@ export interface KnownSecret {
 
 export interface RejectedRequest {
   verify: VerifyFields;
-  call: ReceivedRequest;
+  received: ReceivedRequest;
   headers: HeaderList;
   secrets: readonly KnownSecret[];
 }
@@ -67,26 +67,26 @@ export class SignatureEvidence {
 
   /** Lists the texts that the sender may have signed. The relay's own signed text comes first. */
   guessTexts(): SignedTextGuess[] {
-    const { call, headers } = this.request;
+    const { received, headers } = this.request;
     const { scheme, payload, fields } = this.method;
     const { tokenField } = fields;
-    const readsBody = tokenField !== undefined || call.body.byteLength <= MAX_REWRITTEN_BYTES;
-    const isForm = call.isForm() && checkFieldCount(call.body) === null;
-    const parsed = readsBody || isForm ? call.parsed() : null;
+    const readsBody = tokenField !== undefined || received.body.byteLength <= MAX_REWRITTEN_BYTES;
+    const isForm = received.isForm() && checkFieldCount(received.body) === null;
+    const parsed = readsBody || isForm ? received.parsed() : null;
     const form = parsed?.ok ? parsed.form : null;
     const token = tokenField === undefined ? null : this.#readText(tokenField);
-    const item = scheme === "adyen" ? readAdyenItem(call.parsed()) : null;
+    const item = scheme === "adyen" ? readAdyenItem(received.parsed()) : null;
     return guessSignedTexts({
       own: payload,
       item: item === null || typeof item === "string" ? null : item.text,
       headers,
       timestamps: this.#listTimestamps(),
-      body: call.body,
+      body: received.body,
       params: form === null ? null : joinFormParams(form),
       token: token === null ? null : Buffer.from(token),
       json: parsed?.ok && parsed.form === null ? parsed.value : undefined,
-      receiverUrl: call.receiverUrl,
-      search: call.search,
+      receiverUrl: received.receiverUrl,
+      search: received.search,
     });
   }
 
@@ -116,7 +116,7 @@ export class SignatureEvidence {
 
   /** Lists the relay's own timestamp first, then what else could be one. */
   #listTimestamps(): TimestampCandidate[] {
-    const { call, headers } = this.request;
+    const { received, headers } = this.request;
     const { timestampField, timestampHeader, timestampKey = null } = this.method.fields;
     const own: TimestampCandidate[] = [];
     const add = (place: SignaturePlace, digits: string | null): void => {
@@ -124,7 +124,7 @@ export class SignatureEvidence {
     };
     if (timestampField !== undefined)
       add(placeOf(null, { field: timestampField }), this.#readText(timestampField));
-    if (timestampHeader !== undefined) add(placeOf(timestampHeader), call.header(timestampHeader));
+    if (timestampHeader !== undefined) add(placeOf(timestampHeader), received.header(timestampHeader));
     const all = [...own, ...findTimestamps(headers, timestampKey)];
     const keyOf = ({ place: { header, field, key }, digits }: TimestampCandidate) =>
       `${header?.toLowerCase()} ${field} ${key} ${digits}`;
@@ -133,6 +133,6 @@ export class SignatureEvidence {
 
   #readText(field: string): string | null {
     const path = parsePath(field);
-    return path === null ? null : scalarText(readBodyField(this.request.call.parsed(), path));
+    return path === null ? null : scalarText(readBodyField(this.request.received.parsed(), path));
   }
 }

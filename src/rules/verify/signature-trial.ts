@@ -54,7 +54,7 @@ export async function tryKnownSecrets(
   };
   const { signatureField, timestampField, tokenField } = method.fields;
   const readsFields = (signatureField ?? timestampField ?? tokenField) !== undefined;
-  if (readsFields && request.call.body.byteLength > MAX_PARSED_BYTES) return end([], true);
+  if (readsFields && request.received.body.byteLength > MAX_PARSED_BYTES) return end([], true);
   const guesses = evidence.guessTexts();
   // Other secrets are tried only on the relay's own signed payload, which bounds the work.
   const ownGuesses = guesses.filter(({ payload }) => payload === method.payload);
@@ -134,10 +134,10 @@ function listKeys(text: string): { keyForm: KeyForm; key: string | Uint8Array }[
 }
 
 /** Returns the highest cost of reading a request of this size, in microseconds. */
-function readingUs({ headers, call }: RejectedRequest): number {
+function readingUs({ headers, received }: RejectedRequest): number {
   const headerChars = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
-  const perKb = call.body.byteLength <= MAX_REWRITTEN_BYTES ? REWRITE_US_PER_KB : BODY_US_PER_KB;
-  return (headerChars * HEADER_US_PER_KB + call.body.byteLength * perKb) / 1024;
+  const perKb = received.body.byteLength <= MAX_REWRITTEN_BYTES ? REWRITE_US_PER_KB : BODY_US_PER_KB;
+  return (headerChars * HEADER_US_PER_KB + received.body.byteLength * perKb) / 1024;
 }
 
 /** Counts work against the limit, and pauses between two runs. */

@@ -4,8 +4,8 @@ import { findFamily } from "./hooks.ts";
 import { findNamedSender } from "./named-sender.ts";
 
 /** Returns null for a scheme without such a header, and where the header is absent. */
-export function readUnverifiedEventId({ scheme }: VerifyFields, call: ReceivedRequest): string | null {
-  if (scheme === "hooks") return findFamily(call)?.id ?? null;
+export function readUnverifiedEventId({ scheme }: VerifyFields, received: ReceivedRequest): string | null {
+  if (scheme === "hooks") return findFamily(received)?.id ?? null;
   const header = findNamedSender(scheme)?.id;
-  return header === undefined ? null : call.header(header);
+  return header === undefined ? null : received.header(header);
 }
