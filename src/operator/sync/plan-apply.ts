@@ -49,28 +49,28 @@ export type CaseTrial = (
 export async function previewPlan(
   store: Store,
   context: UpdateContext,
-  { files, replacesEdited }: Deployment,
+  deployment: Deployment,
   most: number,
   runCases: CaseTrial,
 ): Promise<PlanResult & { read: Plan }> {
-  const plan = await store.read((tx) => readPlan(tx, context.environment.id, files));
+  const plan = await store.read((tx) => readPlan(tx, context.environment.id, deployment.files));
   await yieldToEventLoop();
-  const carried = plan.entries.filter((entry) => isChange(entry, replacesEdited));
-  const lost = await listRemovedFieldWarnings(store, context.environment.id, carried);
+  const changed = plan.entries.filter((entry) => isChange(entry, deployment.replacesEdited));
+  const lost = await listRemovedFieldWarnings(store, context.environment.id, changed);
   const applyTo = async (tx: Writer): Promise<PlanApplier> => {
     // A preview records no ticks: none changes its result, and a month of ticks is thousands of rows.
-    const trying = { ...context, recordDue: async () => undefined };
-    const tried = new PlanApplier(tx, trying, files, plan, replacesEdited, true);
-    if (tried.changes > 0 && tried.changes <= most) await tried.apply();
-    return tried;
+    const withoutTicks = { ...context, recordDue: async () => undefined };
+    const applier = new PlanApplier(tx, withoutTicks, deployment, plan, { isDryRun: true });
+    if (applier.changes > 0 && applier.changes <= most) await applier.apply();
+    return applier;
   };
-  const carrier = await dryRun(store, "dashboard", applyTo);
-  if (carrier.changes > 0 && carrier.changes <= most) {
+  const applier = await dryRun(store, "dashboard", applyTo);
+  if (applier.changes > 0 && applier.changes <= most) {
     const prepare = async (tx: Writer): Promise<void> => void (await applyTo(tx));
-    carrier.addCases(await runCases(carrier.listSavedRelays(), prepare));
+    applier.addCases(await runCases(applier.listSavedRelays(), prepare));
   }
   await yieldToEventLoop();
-  return { ...carrier.toResult(lost), read: plan };
+  return { ...applier.toResult(lost), read: plan };
 }
 
 /**
@@ -80,16 +80,16 @@ export async function previewPlan(
 export async function applyPlan(
   tx: Writer,
   context: UpdateContext,
-  { files, replacesEdited }: Deployment,
+  deployment: Deployment,
   planId: string,
   cap: ChangeCap,
 ): Promise<PlanResult> {
-  const plan = await requirePlan(tx, context.environment.id, files, planId);
-  const carrier = new PlanApplier(tx, context, files, plan, replacesEdited, false);
-  await cap.take(tx, carrier.changes);
-  await carrier.apply();
-  await carrier.recordSynced();
-  return carrier.toResult();
+  const plan = await requirePlan(tx, context.environment.id, deployment.files, planId);
+  const applier = new PlanApplier(tx, context, deployment, plan);
+  await cap.take(tx, applier.changes);
+  await applier.apply();
+  await applier.recordSynced();
+  return applier.toResult();
 }
 
 /**
@@ -111,10 +111,11 @@ export async function saveCatalog(
       "The catalog changed since you read it, and nothing was saved: read it again, then save your change.",
       { details: { version: current } },
     );
-  const carrier = new PlanApplier(tx, context, files, await readPlan(tx, id, files), true, false);
-  await cap.take(tx, carrier.changes);
-  await carrier.apply();
-  const { changes, entries, warnings } = carrier.toResult();
+  const deployment = { files, replacesEdited: true };
+  const applier = new PlanApplier(tx, context, deployment, await readPlan(tx, id, files));
+  await cap.take(tx, applier.changes);
+  await applier.apply();
+  const { changes, entries, warnings } = applier.toResult();
   return { changes, warnings: [...entries.flatMap((entry) => entry.warnings), ...warnings] };
 }
 
@@ -143,10 +144,19 @@ export async function saveNew(
       `The ${kind} ${name} exists with other content, so nothing was saved: ${todo}.`,
     );
   }
-  const carrier = new PlanApplier(tx, context, files, plan, false, false, FROM_DASHBOARD);
-  await cap.take(tx, carrier.changes);
-  await carrier.apply();
-  return carrier.toResult();
+  const deployment = { files, replacesEdited: false };
+  const applier = new PlanApplier(tx, context, deployment, plan, { origin: FROM_DASHBOARD });
+  await cap.take(tx, applier.changes);
+  await applier.apply();
+  return applier.toResult();
+}
+
+type Origin = typeof FROM_SYNC | typeof FROM_DASHBOARD;
+
+interface ApplyOptions {
+  /** True if a rejection is recorded and the rest is tried. */
+  isDryRun?: boolean;
+  origin?: Origin;
 }
 
 class PlanApplier {
@@ -155,11 +165,11 @@ class PlanApplier {
   readonly #context: UpdateContext;
   readonly #files: Files;
   readonly #plan: Plan;
-  readonly #replacesEdited: boolean;
-  /** True if a rejection is recorded and the rest is tried. */
+  /** The entries that the plan saves or deletes. */
+  readonly #changed: readonly Entry[];
   readonly #isDryRun: boolean;
-  readonly #origin: typeof FROM_SYNC | typeof FROM_DASHBOARD;
-  readonly #entries = new Map<string, Entry>();
+  readonly #origin: Origin;
+  readonly #changedByTarget: ReadonlyMap<string, Entry>;
   readonly #relays: ReadonlyMap<string, Checked>;
   readonly #refusals = new Map<string, Refusal>();
   readonly #warnings = new Map<string, Warning[]>();
@@ -171,21 +181,20 @@ class PlanApplier {
   constructor(
     tx: Writer,
     context: UpdateContext,
-    files: Files,
+    { files, replacesEdited }: Deployment,
     plan: Plan,
-    replacesEdited: boolean,
-    tries: boolean,
-    origin: typeof FROM_SYNC | typeof FROM_DASHBOARD = FROM_SYNC,
+    { isDryRun = false, origin = FROM_SYNC }: ApplyOptions = {},
   ) {
     this.#tx = tx;
     this.#context = context;
     this.#files = files;
     this.#plan = plan;
-    this.#replacesEdited = replacesEdited;
-    this.#isDryRun = tries;
+    this.#isDryRun = isDryRun;
     this.#origin = origin;
     this.#relays = new Map(files.relays.map((checked) => [checked.definition.name, checked]));
-    for (const entry of plan.entries) this.#entries.set(syncTarget(entry), entry);
+    this.#changed = plan.entries.filter((entry) => isChange(entry, replacesEdited));
+    this.#changedByTarget = new Map(this.#changed.map((entry) => [syncTarget(entry), entry]));
+    this.changes = this.#changed.length;
     for (const { name, message } of files.source?.invalidRelays ?? [])
       this.#refusals.set(relayTarget(name), new Refusal("invalid_definition", message));
     for (const entry of plan.entries) {
@@ -193,19 +202,14 @@ class PlanApplier {
       const message = `It is sold by the relay ${sellerOf(entry.after)}, which is not synced and does not exist there: fix that relay first.`;
       this.#refusals.set(syncTarget(entry), new Refusal("relay_missing", message));
     }
-    this.changes = plan.entries.filter((entry) => isChange(entry, replacesEdited)).length;
   }
 
   async apply(): Promise<void> {
     const { catalog } = this.#files;
-    const isCatalogChange = this.#plan.entries.some(
-      (entry) => entry.kind !== "relay" && isChange(entry, this.#replacesEdited),
-    );
+    const isCatalogChange = this.#changed.some(({ kind }) => kind !== "relay");
     const edited = { environmentId: this.#context.environment.id, nowMs: this.#context.nowMs };
-    const saves = this.#plan.entries.filter(
-      (entry) => entry.kind === "relay" && isChange(entry, this.#replacesEdited),
-    );
-    const saved = new Set(saves.map(({ name }) => name));
+    const changedRelays = this.#changed.filter(({ kind }) => kind === "relay");
+    const saved = new Set(changedRelays.map(({ name }) => name));
     const before = isCatalogChange ? await readMisfits(this.#tx, edited.environmentId, saved) : null;
     const followed = await this.#deleteRelays();
     if (catalog !== null) await this.#saveResources(listResources(catalog));
@@ -223,16 +227,15 @@ class PlanApplier {
     }
   }
 
+  #relaysToSave(): Entry[] {
+    return this.#changed.filter(({ kind, state }) => kind === "relay" && state !== "deleted");
+  }
+
   /** Lists the relays that the plan saves without a refusal. */
   listSavedRelays(): string[] {
-    return this.#plan.entries.flatMap((entry) => {
-      const isSaved =
-        entry.kind === "relay" &&
-        entry.state !== "deleted" &&
-        isChange(entry, this.#replacesEdited) &&
-        !this.#refusals.has(syncTarget(entry));
-      return isSaved ? [entry.name] : [];
-    });
+    return this.#relaysToSave()
+      .filter((entry) => !this.#refusals.has(syncTarget(entry)))
+      .map(({ name }) => name);
   }
 
   /** Adds the reports of the cases, and their warnings. */
@@ -251,7 +254,7 @@ class PlanApplier {
       const target = syncTarget(entry);
       const { state, after } = entry;
       if (state === "deleted") await deleteSynced(this.#tx, environment.id, target);
-      else if (state === "unchanged" || isChange(entry, this.#replacesEdited)) {
+      else if (state === "unchanged" || this.#changedByTarget.has(target)) {
         const isKnown =
           state === "unchanged" && (await matchesSynced(this.#tx, environment.id, target, after));
         if (isKnown) continue;
@@ -316,17 +319,15 @@ class PlanApplier {
     for (const { place, run } of catalog === null ? [] : listDetachments(catalog)) {
       const [section, name] = place.split(".");
       const target = `${section === "plans" ? "plan" : "product"}:${name}`;
-      const entry = this.#entries.get(target);
-      if (entry === undefined || !isChange(entry, this.#replacesEdited)) continue;
-      await this.#guard(target, () => run(this.#tx, this.#change));
+      if (this.#changedByTarget.has(target)) await this.#guard(target, () => run(this.#tx, this.#change));
     }
   }
 
   async #saveItems(items: readonly Item[]): Promise<void> {
     for (const item of items) {
       const target = syncTarget(item);
-      const entry = this.#entries.get(target);
-      if (entry === undefined || !isChange(entry, this.#replacesEdited)) continue;
+      const entry = this.#changedByTarget.get(target);
+      if (entry === undefined) continue;
       await this.#guard(target, async () => {
         const live = this.#isProduction
           ? await listProductionWarnings(this.#tx, this.#context.environment.id, entry)
@@ -338,9 +339,7 @@ class PlanApplier {
 
   /** A relay that needs another relay of the set waits until that one is saved. */
   async #saveRelays(): Promise<void> {
-    let left = this.#plan.entries.filter(
-      (entry) => entry.kind === "relay" && entry.state !== "deleted" && isChange(entry, this.#replacesEdited),
-    );
+    let left = this.#relaysToSave();
     while (left.length > 0) {
       const waiting: Entry[] = [];
       for (const entry of left)
@@ -394,10 +393,9 @@ class PlanApplier {
   /** Collects warnings about what the saved relays name, after everything is applied. */
   async #collectReferenceWarnings(): Promise<void> {
     const lookup = makeCatalogLookup(this.#tx, this.#context.environment.id);
-    for (const entry of this.#plan.entries) {
+    for (const entry of this.#relaysToSave()) {
       const target = syncTarget(entry);
-      if (entry.kind !== "relay" || entry.state === "deleted" || this.#refusals.has(target)) continue;
-      if (!isChange(entry, this.#replacesEdited)) continue;
+      if (this.#refusals.has(target)) continue;
       const definition = this.#relays.get(entry.name)?.definition;
       const misfits = definition === undefined ? [] : await listReferenceWarnings(lookup, definition);
       this.#warnings.set(target, [...(this.#warnings.get(target) ?? []), ...misfits]);
