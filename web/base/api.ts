@@ -33,7 +33,7 @@ export class RawJson {
 /** Counts signs that the session or its permissions changed: a rejected request, or the end of a stream. The session is then loaded again. */
 export const accessChanged = makeCell(0);
 
-export function noteAccessChanged(): void {
+export function recordAccessChange(): void {
   accessChanged.set(accessChanged.get() + 1);
 }
 
@@ -80,7 +80,7 @@ async function send(
   init: RequestInit,
 ): Promise<{ response: Response; text: string }> {
   const response = await reach(path, init);
-  if (method === "GET") noteServed(response);
+  if (method === "GET") recordServed(response);
   return { response, text: await response.text() };
 }
 
@@ -114,7 +114,7 @@ export function hear(): void {
 export const unservedSince = makeCell<string | null>(null);
 let servedAt = serviceNow();
 
-function noteServed({ ok, status }: Response): void {
+function recordServed({ ok, status }: Response): void {
   if (ok) {
     servedAt = serviceNow();
     unservedSince.set(null);
@@ -170,7 +170,7 @@ function readError(status: number, text: string): ApiError {
       : `The service answered ${status} without a reason.`,
     problems = [],
   } = readBody(text);
-  if (code === "unauthenticated" || code === "forbidden") noteAccessChanged();
+  if (code === "unauthenticated" || code === "forbidden") recordAccessChange();
   return new ApiError(status, code, message, problems);
 }
 

@@ -3,7 +3,7 @@
  * no stream. While the service is away, the page says how old its data is.
  */
 import type { ChangeKind } from "../../src/platform/audit/live-changes.ts";
-import { call, hear, lastHeardAt, noteAccessChanged, reached } from "./api.ts";
+import { call, hear, lastHeardAt, reached, recordAccessChange } from "./api.ts";
 import { makeCell } from "./cell.ts";
 import { outdate, relyOn } from "./loaded.ts";
 
@@ -91,7 +91,7 @@ function begin(): void {
   relyOn((path) => path === OVERVIEW || TOLD.includes(partOf(path) ?? ""));
   if (isResumed) {
     outdate(() => true);
-    noteAccessChanged();
+    recordAccessChange();
   }
   isResumed = true;
 }
@@ -116,7 +116,7 @@ function close(): void {
  */
 function handleEnd(): void {
   close();
-  if (isResumed) noteAccessChanged();
+  if (isResumed) recordAccessChange();
   if (place !== null) call("GET", `${place}/problems?limit=1`).catch(() => undefined);
   retry = setTimeout(open, retryMs * (0.75 + Math.random() / 2));
   retryMs = Math.min(2 * retryMs, LAST_RETRY_MS);

@@ -138,7 +138,7 @@ export class Attempt {
     const { personId: former } = event;
     const isOther = former !== null && this.#person !== null && this.#person.id !== former;
     if (isOther) await changePerson(tx, event, this.#person?.id ?? former);
-    if (found.kind === "failed") {
+    if ("outcome" in found || found.kind === "failed") {
       this.results.push({ type: "person", outcome: "failed", code: found.code, message: found.message });
       return found.code === "person_not_found" || found.code === "person_erased"
         ? { outcome: "not_run", reason: found.code }
@@ -174,7 +174,7 @@ export class Attempt {
       const stop = live.sends ? undefined : this.#options.startTimer?.();
       const outcome = await this.#runGuarded(tx, live.type, () => this.#runAction(tx, live, step));
       if ("send" in outcome) return outcome;
-      const end = this.#addResult(live, "kind" in outcome ? toOutcome(outcome) : outcome, stop?.());
+      const end = this.#addResult(live, outcome, stop?.());
       if (end !== null) return end;
     }
     // A failure that let the other actions run is still retried.
@@ -192,14 +192,14 @@ export class Attempt {
   ): Promise<AttemptOutcome | Intended> {
     const live = this.relay.actions[this.#next] as LiveAction;
     const { key } = this.#steps[this.#next] as Step;
-    const step = await this.#runGuarded(tx, live.type, async () => {
-      const outcome = await record(tx);
-      if (live.repeats) return outcome;
-      if (outcome.outcome === "failed") await deleteIntent(tx, this.event.seq, key);
-      else await finalizeEffect(tx, this.event, key, outcome.after);
-      return outcome;
+    const outcome = await this.#runGuarded(tx, live.type, async () => {
+      const sent = await record(tx);
+      if (live.repeats) return sent;
+      if (sent.outcome === "failed") await deleteIntent(tx, this.event.seq, key);
+      else await finalizeEffect(tx, this.event, key, sent.after);
+      return sent;
     });
-    const end = this.#addResult(live, "kind" in step ? toOutcome(step) : step, time);
+    const end = this.#addResult(live, outcome, time);
     if (end !== null) return end;
     this.#next += 1;
     const erased =
@@ -222,13 +222,13 @@ export class Attempt {
     tx: Writer,
     type: string,
     work: () => Promise<Result>,
-  ): Promise<Result | Unexpected> {
+  ): Promise<Result | UnexpectedFailure> {
     try {
       return await tx.attempt(work);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       this.#logUnexpected(type, error);
-      return { kind: "failed", code: "internal", message: UNEXPECTED_ERROR };
+      return { outcome: "failed", code: "internal", message: UNEXPECTED_ERROR, final: false };
     }
   }
 
@@ -326,14 +326,10 @@ function formatPersonChanged(was: string, is: string): string {
   return `The event was about ${was} at the attempt before and is about ${is} now: the work for ${was} is not changed. To do it for ${is}, replay the event and choose it.`;
 }
 
-type Unexpected = { kind: "failed"; code: "internal"; message: string };
+type UnexpectedFailure = { outcome: "failed"; code: "internal"; message: string; final: false };
 
 export const UNEXPECTED_ERROR =
   "An error happened in the service itself; the server's log shows it. The event will be retried.";
-
-function toOutcome(unexpected: Unexpected): ActionOutcome {
-  return { outcome: "failed", code: unexpected.code, message: unexpected.message, final: false };
-}
 
 function afterOf(after: Json | undefined): { after?: Json } {
   return after === undefined ? {} : { after };

@@ -34,13 +34,7 @@ type PersonOutcome =
   | { kind: "person"; person: ActionPerson | null }
   | {
       kind: "failed";
-      code:
-        | "person_not_found"
-        | "customer_unknown"
-        | "person_erased"
-        | "person_suspended"
-        | "invite_capped"
-        | "internal";
+      code: "person_not_found" | "customer_unknown" | "person_erased" | "person_suspended" | "invite_capped";
       message: string;
       /** The person of the event, if they are known in spite of the failure. */
       person?: ActionPerson;

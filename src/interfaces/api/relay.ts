@@ -167,9 +167,9 @@ export const relayRoutes = [
         const remembered = await findManyRemembered(tx, { environmentId, relayName: row.name });
         return { relay: await showRelay(tx, viewContext(call), row), missing, remembered };
       });
-      const [judged] = await addHealth(deps.store, { environment, clock: deps.clock }, [relay], true);
-      if (judged === undefined) throw new Error("A relay was not judged.");
-      return { relay, health: judged.health, secretUse: await secretUseOf(deps, relay), ...details };
+      const [evaluated] = await addHealth(deps.store, { environment, clock: deps.clock }, [relay], true);
+      if (evaluated === undefined) throw new Error("A relay has no health.");
+      return { relay, health: evaluated.health, secretUse: await secretUseOf(deps, relay), ...details };
     },
   }),
   environmentRoute({

@@ -123,7 +123,7 @@ export async function showRelay(
   if (item === undefined) throw new Error("A relay row gave no item.");
   const signing = row.signingSecretSetAt;
   const followers = await listFollowers(tx, row.environmentId, row.name);
-  const judged = await withSourceScheme(tx, row.environmentId, row.definition, row.sourceName);
+  const complete = await withSourceScheme(tx, row.environmentId, row.definition, row.sourceName);
   return {
     ...item,
     definition: row.definition,
@@ -136,7 +136,7 @@ export async function showRelay(
     problems: showProblems(
       context,
       row,
-      judged,
+      complete,
       openProblems ?? (await listOpenProblems(tx, row, context.nowMs)),
     ),
   };

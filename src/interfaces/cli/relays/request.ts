@@ -63,10 +63,10 @@ export function readRelay(
 export async function readRelayStory(api: Api, name: string): Promise<RelayStory> {
   const { relay, health, remembered } = await readRelay(api, name);
   const { definition } = relay;
-  const judged = await api.request<{ warnings: Warning[] }>("POST", "/relays/validate", { definition });
+  const checked = await api.request<{ warnings: Warning[] }>("POST", "/relays/validate", { definition });
   const calls = await api.list<RecentRequestView>("/calls", { relay: name }, MAX_SHOWN_CALLS);
   const heldAt = await readHeldAt(api);
-  return { relay, health, heldAt, remembered, warnings: judged.warnings, calls: calls.items };
+  return { relay, health, heldAt, remembered, warnings: checked.warnings, calls: calls.items };
 }
 
 export function readRelayFunnel(api: Api, name: string): Promise<{ funnel: FunnelView }> {
