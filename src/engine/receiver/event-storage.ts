@@ -52,7 +52,7 @@ interface Draft {
 }
 
 /** An event of the draft, or the first one with its key. */
-type StoredEvent = { id: string; duplicate: boolean };
+export type StoredEvent = { id: string; duplicate: boolean };
 /** The events in the order of the draft, an earlier use of the signature, or the refusal over the cap. */
 type Stored = readonly StoredEvent[] | EarlierUse | Refusal;
 /** `no_place`: this node has no place of the minute left, and must draw places first. */

@@ -25,7 +25,7 @@ import type { Store } from "../../store/port.ts";
 import { type EventDraft, keyOfBody, keyOfEventId } from "../event/insert.ts";
 import { findEventView } from "../event/view.ts";
 import type { Health } from "../health/health.ts";
-import { type EventRunner, EventStorage, type ReceivedEvent } from "./event-storage.ts";
+import { type EventRunner, EventStorage, type ReceivedEvent, type StoredEvent } from "./event-storage.ts";
 import {
   makeEventPayload,
   type ReadableBody,
@@ -108,7 +108,7 @@ export class Ingestion {
     source: () => string,
   ): Promise<ReceiverAnswer> {
     const { relay, received, verdict, isTest } = verified;
-    const { requestLog, health } = this.#deps;
+    const { health } = this.#deps;
     const { receiver } = relay;
     const { body } = received;
     if (receiver.handshake !== null) {
@@ -119,9 +119,8 @@ export class Ingestion {
     const earlier = once === null ? null : await this.#uses.find(once);
     const firstAtMs =
       earlier === null || followers.length === 0 ? null : await this.#findFirstTime(relay, earlier);
-    const isRepeated = firstAtMs !== null;
     const noEvents = followers.length === 0 ? {} : { events: [] };
-    if (earlier !== null && !isRepeated)
+    if (earlier !== null && firstAtMs === null)
       return { ...(await this.#answerSecondUse(relay, earlier, source())), ...noEvents };
     const parsed = received.parsed();
     if (!parsed.ok) {
@@ -147,7 +146,7 @@ export class Ingestion {
       ReceivedEvent,
       ...ReceivedEvent[],
     ];
-    const spent = isRepeated ? null : once;
+    const spent = firstAtMs === null ? once : null;
     const stored = await this.#events.store({ appId: relay.appId, events, once: spent, counted: false });
     if (stored instanceof Refusal) {
       health.recordCapped(relay);
@@ -158,18 +157,34 @@ export class Ingestion {
       return followers.length > 0 && stored.sameBody
         ? await this.ingest(verified, followers, source)
         : await this.#answerSecondUse(relay, stored, source());
+    return await this.#answerStored(verified, readings, stored, nowMs, source);
+  }
+
+  /**
+   * Answers a request whose events are stored, now or by an earlier request, and records what each relay did with it. `stored` has the event of each
+   * reading that matches, in their order.
+   */
+  async #answerStored(
+    verified: VerifiedRequest,
+    readings: readonly Reading[],
+    stored: readonly StoredEvent[],
+    nowMs: number,
+    source: () => string,
+  ): Promise<ReceiverAnswer> {
+    const { relay, received, verdict, isTest } = verified;
+    const { requestLog, health, traceRequest, clock } = this.#deps;
+    const matched = readings.filter(({ mismatch }) => mismatch === null);
     const ids = stored.map(({ id }) => id);
     const [eventId = ""] = ids;
-    const taken =
-      followers.length === 0
-        ? {}
-        : { events: matched.map(({ relay: { name } }, at) => ({ relay: name, eventId: ids[at] ?? "" })) };
+    const hasFollowers = readings.length > 1;
+    const events = matched.map(({ relay: { name } }, at) => ({ relay: name, eventId: ids[at] ?? "" }));
+    const taken = hasFollowers ? { events } : {};
     if (stored.every(({ duplicate }) => duplicate)) {
       const [own, ...others] = readings.map((one) => listOther(one, ids[matched.indexOf(one)]));
-      const isOwn = first.relay === relay;
+      const [first] = matched;
       const cause = async () =>
-        isOwn
-          ? await this.#explainDuplicate({ relay, received, verdict, isTest }, first.mapped, eventId)
+        first?.relay === relay
+          ? await this.#explainDuplicate(verified, first.mapped, eventId)
           : (own?.cause ?? "");
       return { ...(await this.#answerDuplicate(relay, cause, source(), eventId, others)), ...taken };
     }
@@ -178,12 +193,10 @@ export class Ingestion {
       if (duplicate || taker === undefined) continue;
       if (!isTest) health.recordEvent(taker);
       if (taker.waiting) requestLog.recordWaiting(taker, id);
-      const { traceRequest, clock } = this.#deps;
       traceRequest?.({ relay: taker, eventId: id, startedAtMs: received.nowMs, endedAtMs: clock.now() });
     }
-    if (followers.length > 0)
-      this.#countPassed(readings, (one) => stored[matched.indexOf(one)]?.duplicate, nowMs);
-    if (once !== null) this.#uses.remember(eventId);
+    if (hasFollowers) this.#countPassed(readings, (one) => stored[matched.indexOf(one)]?.duplicate, nowMs);
+    if (verdict.onceText !== null) this.#uses.remember(eventId);
     return { received: true, eventId, ...taken };
   }
 
