@@ -81,11 +81,14 @@ export class Sender {
   /** The recorded ids by `<app> <relay>`, in the order of their acknowledgments. */
   readonly recorded = new Map<string, string[]>();
   readonly #nodes: readonly ClusterNode[];
+  readonly #prefix: string;
   #ends = false;
   #loops: Promise<void>[] = [];
 
-  constructor(nodes: readonly ClusterNode[]) {
+  /** `prefix` begins the ids, so that those of several senders differ. */
+  constructor(nodes: readonly ClusterNode[], prefix = "") {
     this.#nodes = nodes;
+    this.#prefix = prefix;
   }
 
   begin(apps: readonly string[], relays: readonly string[], everyMs: number): void {
@@ -102,7 +105,7 @@ export class Sender {
     const ids: string[] = [];
     this.recorded.set(`${app} ${relay}`, ids);
     for (let number = 0; !this.#ends; number++) {
-      const id = `${app}-${relay}-${number}`;
+      const id = `${this.#prefix}${app}-${relay}-${number}`;
       for (let turn = number; !(await this.#try(app, relay, id, turn)); turn++) await Bun.sleep(20);
       ids.push(id);
       await Bun.sleep(everyMs);
