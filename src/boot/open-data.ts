@@ -25,7 +25,9 @@ import { DirectoryLease } from "../store/lease/directory-lease.ts";
 import type { LeaseManager } from "../store/lease/lease-holder.ts";
 import { NodeLeaseManager } from "../store/lease/node-lease-holder.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
+import type { LockLevel } from "../store/postgres/group.ts";
 import type { PostgresMigrationOptions } from "../store/postgres/migrate.ts";
+import type { PostgresStore } from "../store/postgres/postgres.ts";
 import { requireDatabaseFile } from "../store/sqlite/database-file.ts";
 import { type DirectoryLock, lockDataDirectory } from "../store/sqlite/directory-lock.ts";
 import type { MigrationProgress } from "../store/sqlite/migrate.ts";
@@ -46,11 +48,11 @@ interface OpenDeps {
   /** Receives the size of every committed group. */
   onGroup: (size: number) => void;
   /**
-   * Receives how long a group waited for the lock, on a database with several nodes. `observePool` receives a function that reads the pool of
+   * Receives how long a group waited for a lock, on a database with several nodes. `observePool` receives a function that reads the pool of
    * connections.
    */
-  onLock: (waitedMs: number) => void;
-  observePool: (pool: () => { connections: number; waitingReads: number }) => void;
+  onLock: (waitedMs: number, level: LockLevel) => void;
+  observePool: (pool: () => PostgresStore["pool"]) => void;
   /** Answers on the port while the database is migrated. */
   early: EarlyPort;
   /** Ends a migration when it resolves. */

@@ -105,7 +105,10 @@ describe("two nodes", () => {
       const metrics = await (await fetch(`${service.url}/metrics`)).text();
       expect(sampleOf(metrics, `relay_node_leases{node="${node}",kind="environment"}`)).toBe(environments);
       expect(metrics).toContain(`relay_node_takeovers_total{node="${node}"}`);
-      expect(metrics).toMatch(new RegExp(`\nrelay_node_lock_wait_seconds_count\\{node="${node}"\\} [1-9]`));
+      for (const level of ["everything", "environment"])
+        expect(metrics).toMatch(new RegExp(`\nrelay_node_lock_wait_seconds_count\\{node="${node}",level="${level}"\\} [1-9]`));
+      expect(sampleOf(metrics, `relay_node_write_groups{node="${node}",state="waiting"}`)).toBe(0);
+      expect(metrics).toContain(`relay_node_write_groups{node="${node}",state="running"}`);
       expect(sampleOf(metrics, `relay_node_connections{node="${node}"}`)).toBeGreaterThan(1);
       expect(sampleOf(metrics, `relay_node_waiting_reads{node="${node}"}`)).toBe(0);
     }

@@ -13,6 +13,7 @@ import { type Clock, Loop } from "../../base/clock.ts";
 import { standardError, standardOutput } from "../../base/output.ts";
 import { VERSION } from "../../base/release/version.ts";
 import type { Store } from "../../store/port.ts";
+import type { LockLevel } from "../../store/postgres/group.ts";
 import { COUNTED_AT_MOST, countQueue } from "./queue-count.ts";
 
 const KEPT_MS = 1_000;
@@ -40,10 +41,12 @@ interface Held {
   takeovers: number;
 }
 
-/** This node's connections to the shared database. */
+/** This node's connections to the shared database, and what has one or waits for one. */
 interface Pool {
   connections: number;
   waitingReads: number;
+  runningGroups: number;
+  waitingGroups: number;
 }
 
 /** A metric with its values. A histogram has one for each bucket (`le`), and those named `…_sum` and `…_count`. */
@@ -162,9 +165,15 @@ export class Metrics {
   });
   readonly #locks = new Histogram({
     name: "relay_node_lock_wait_seconds",
-    help: "How long a group of writes waited for the lock of which all nodes together have one, until it had it.",
-    labelNames: ["node"],
+    help: "How long a group of writes waited for a lock that all nodes share: that of everything, or that of its environment.",
+    labelNames: ["node", "level"],
     buckets: SECONDS,
+    registers: this.#registers,
+  });
+  readonly #writeGroups = new Gauge({
+    name: "relay_node_write_groups",
+    help: "Groups of writes of this node that have a connection to the database (running) or wait for one (waiting).",
+    labelNames: ["node", "state"],
     registers: this.#registers,
   });
   readonly #connections = new Gauge({
@@ -269,10 +278,10 @@ export class Metrics {
   /** Records how many writes one commit made durable. */
   readonly recordCommitGroup: (size: number) => void = this.#groups.observe.bind(this.#groups);
 
-  /** Records how long a group of writes waited for the cluster's writer lock. */
-  readonly recordLockWait = (waitedMs: number): void => {
+  /** Records how long a group of writes waited for a lock that all nodes share. */
+  readonly recordLockWait = (waitedMs: number, level: LockLevel): void => {
     const held = this.#held();
-    if (held !== null) this.#locks.observe({ node: held.node }, waitedMs / 1_000);
+    if (held !== null) this.#locks.observe({ node: held.node, level }, waitedMs / 1_000);
   };
 
   recordBackup(made: boolean): void {
@@ -358,6 +367,8 @@ export class Metrics {
     if (pool === null) return;
     this.#connections.set({ node }, pool.connections);
     this.#waitingReads.set({ node }, pool.waitingReads);
+    this.#writeGroups.set({ node, state: "running" }, pool.runningGroups);
+    this.#writeGroups.set({ node, state: "waiting" }, pool.waitingGroups);
   }
 
   async #readStore(store: Store): Promise<void> {

@@ -1,5 +1,5 @@
 /** Checks by its answers whether a PostgreSQL server fits this service. */
-import { type Clock, toIso } from "../../base/clock.ts";
+import { type Clock, systemClock, toIso } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
 import { SCHEMA_VERSION } from "../../store/migrate/migrations.ts";
@@ -16,6 +16,7 @@ import {
   readSchemaThere,
 } from "../../store/postgres/inspection.ts";
 import { listTableFaults } from "../../store/postgres/migrate.ts";
+import { MOST_WRITERS } from "../../store/postgres/writer-pool.ts";
 import { readMark } from "../../store/transfer/mark.ts";
 import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pass, warn } from "./finding.ts";
 import { checkNodes } from "./node-check.ts";
@@ -51,7 +52,12 @@ export async function checkServer(
       findings.push(checkServerSchema(schema), ...(await checkMark(reader, schema)));
       if (schema === SCHEMA_VERSION) {
         const tables = checkTables(await listTableFaults(reader, { parts: true }));
-        findings.push(tables, await checkCollation(reader), ...(await checkNodes(reader)));
+        findings.push(
+          tables,
+          await checkCollation(reader),
+          ...(await checkNodes(reader)),
+          await checkWriters(reader),
+        );
         if (tables.state === "ok") return { findings, reader };
       }
     }
@@ -112,6 +118,7 @@ const SERVER_CHECKS: readonly ServerCheck[] = [
   checkDurability,
   checkTriggers,
   checkOffset,
+  checkDistance,
   checkTimeZone,
   checkConnections,
   checkLimits,
@@ -181,6 +188,25 @@ async function checkOffset(tx: Reader, { clock }: Server): Promise<Finding> {
     `The server's clock says ${there}, this machine's ${toIso(clock.now())}: ${formatDuration(Math.round(Math.abs(offsetMs) / MINUTE_MS) * MINUTE_MS)} apart.`,
     "set both by the network; signed timestamps verify within five minutes only",
   );
+}
+
+/** The round trips whose shortest is the distance. The first one plans the statement. */
+const ROUND_TRIPS = 5;
+/** The distance from which the check warns. 64 callers of one environment then get half of what they get near the database. */
+const FAR_MS = 5;
+
+/** Every write waits for round trips to the database. */
+async function checkDistance(tx: Reader): Promise<Finding> {
+  let leastMs = Number.POSITIVE_INFINITY;
+  for (let trip = 0; trip < ROUND_TRIPS; trip++) {
+    const begunMs = systemClock.monotonicMs();
+    await tx.get("SELECT ?1::bigint AS one", 1);
+    leastMs = Math.min(leastMs, systemClock.monotonicMs() - begunMs);
+  }
+  const message = `A round trip to the server takes ${leastMs.toFixed(1)} ms. An event by itself waits for two or three.`;
+  return leastMs < FAR_MS
+    ? pass("distance", message)
+    : warn("distance", message, "run the nodes in the region and the network of the database");
 }
 
 async function checkTimeZone(_: Reader, { settings }: Server): Promise<Finding> {
@@ -269,6 +295,18 @@ async function checkMark(tx: Reader, schema: number | null): Promise<Finding[]> 
   const todo =
     "start the service with that one; relay move --undo lets one start on this with the rows of then";
   return [fail("moved", `The rows were moved to ${mark.to} at ${toIso(mark.at)}.`, todo)];
+}
+
+/** Says what more nodes give to this database. */
+async function checkWriters(tx: Reader): Promise<Finding> {
+  const row = await tx.get<{ environments: number }>("SELECT count(*) AS environments FROM environment");
+  const count = row?.environments ?? 0;
+  const side =
+    count < 2 ? "More nodes record no more events" : "Writes of different environments run at the same time";
+  return pass(
+    "writers",
+    `${formatCount(count, "environment")}, with one writer each. ${side}; a node writes for up to ${MOST_WRITERS} of them.`,
+  );
 }
 
 /** Texts must compare by their bytes, so that no update of the system's libraries changes an index. */

@@ -48,7 +48,7 @@ interface PostgresOptions extends PostgresMigrationOptions {
 }
 
 /** A PostgreSQL store, with the members that only a cluster needs. */
-interface PostgresStore extends Store {
+export interface PostgresStore extends Store {
   /** Identifies this process among all that write to the database. */
   readonly node: string;
   /**

@@ -8,7 +8,7 @@ import { isFull } from "./error.ts";
 import type { PostgresLiveness } from "./liveness.ts";
 
 /** The most connections. Groups of further scopes wait. */
-const MOST_WRITERS = 4;
+export const MOST_WRITERS = 4;
 /** The time that a connection may be free before it is closed. The last one stays open. */
 const WRITER_IDLE_MS = 60_000;
 
