@@ -94,6 +94,7 @@ test("a sensitive change asks to confirm at the provider in a new tab, and then 
 test("a member without a password sets none here, because the server takes none", async () => {
   await page.goto(at("settings?tab=sessions"));
   await page.getByRole("region", { name: "Second factor" }).waitFor();
+  await page.getByText("You sign in without a password").waitFor();
   expect(await page.getByRole("region", { name: "New password" }).count()).toBe(0);
   await running.service.store.write("app", (tx) => tx.run("UPDATE oidc_provider SET passwords = 1"));
   await page.reload();

@@ -29,7 +29,7 @@ const KINDS: Readonly<Record<FactorView["kind"], string>> = {
   totp: "Authenticator app",
 };
 
-export function FactorCard(): View {
+export function FactorCard({ hasPassword }: { hasPassword: boolean }): View {
   const { data, error, reload } = useLoad<Factors>(PATH, 60_000);
   const [adding, setAdding] = useState<FactorView["kind"] | null>(null);
   const [removing, setRemoving] = useState<FactorView | null>(null);
@@ -47,9 +47,11 @@ export function FactorCard(): View {
   };
   return html`<${SettingCard} title="Second factor" error=${refused}>
     <p>${
-      factors.length === 0
-        ? "Only your password protects your account. With a passkey or an authenticator app, a password by itself opens nothing."
-        : "A sign-in needs your password and one of these factors. A passkey is also a sign-in by itself."
+      factors.length > 0
+        ? "A sign-in needs your password and one of these factors. A passkey is also a sign-in by itself."
+        : hasPassword
+          ? "Only your password protects your account. With a passkey or an authenticator app, a password by itself opens nothing."
+          : "You sign in without a password, so no second factor is asked for here."
     }${required && " This server requires a second factor."}</p>
     ${
       factors.length > 0 &&

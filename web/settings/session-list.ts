@@ -68,7 +68,7 @@ export function SessionList(): View {
     <div class="tab-actions"><button type="button" disabled=${isSending || others < 1} onClick=${() => void endOthers()}>Sign out everywhere else</button></div>
     ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
     <${Table} label="Your sessions" columns=${columnsOf(end, isSending)} items=${data.sessions} />
-    ${known?.mode === "server" && html`<div class="settings setting-after"><${FactorCard} />${known.signin.passwords && html`<${NewPassword} hasPassword=${data.hasPassword} />`}</div>`}`;
+    ${known?.mode === "server" && html`<div class="settings setting-after"><${FactorCard} hasPassword=${data.hasPassword} />${known.signin.passwords && html`<${NewPassword} hasPassword=${data.hasPassword} />`}</div>`}`;
 }
 
 function columnsOf(end: (one: SessionItem) => void, isSending: boolean): Column<SessionItem>[] {
