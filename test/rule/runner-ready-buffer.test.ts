@@ -148,7 +148,8 @@ describe("an event that changed between its commit and its run", () => {
     const enqueue = runner.enqueue.bind(runner);
     runner.enqueue = (arrived) => {
       runner.enqueue = enqueue;
-      void store.write("erasure", (tx) => tx.run(sql, { seq: arrived.event.seq }));
+      const { seq, environmentId } = arrived.event;
+      void store.write("erasure", (tx) => tx.run(sql, { seq }), environmentId);
       enqueue(arrived);
     };
   }
