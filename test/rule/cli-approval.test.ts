@@ -66,7 +66,7 @@ async function carry(): Promise<{ code: unknown; opened: string[]; told: string[
       opened.push(link);
       return Promise.resolve(true);
     },
-    tell: (text: string) => void told.push(text),
+    inform: (text: string) => void told.push(text),
   } as unknown as Io;
   const origin = `http://127.0.0.1:${server.port}`;
   const remote = new Remote({ url: origin, app: "shop", environment: "production", key: "sk", profile: null });

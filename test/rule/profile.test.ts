@@ -17,7 +17,7 @@ const owned = join(root, "owned");
 const home = join(root, "home");
 const told: string[] = [];
 const io = (env: Record<string, string | undefined> = { HOME: home }): Io =>
-  ({ env, system: SYSTEMS.linux, cwd: bare, tell: (text: string) => void told.push(text) }) as unknown as Io;
+  ({ env, system: SYSTEMS.linux, cwd: bare, inform: (text: string) => void told.push(text) }) as unknown as Io;
 const place = () => profilePath(io()) ?? "";
 
 /** A server that records each request and refuses it. */

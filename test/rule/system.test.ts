@@ -91,7 +91,7 @@ describe.each(Object.keys(SYSTEMS) as Name[])("on %s", (name) => {
   test("profiles that others may read are made private where modes exist, and read everywhere", () => {
     const told: string[] = [];
     const env = { XDG_CONFIG_HOME: join(root, `cfg-${name}`) };
-    const io = { env, system: SYSTEMS[name], tell: (text: string) => told.push(text) } as unknown as Io;
+    const io = { env, system: SYSTEMS[name], inform: (text: string) => told.push(text) } as unknown as Io;
     const file = profilePath(io) ?? "";
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     writeFileSync(file, JSON.stringify({ default: null, profiles: {} }));
