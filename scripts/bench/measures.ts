@@ -4,6 +4,7 @@ import { dashboard } from "./measure/dashboard.ts";
 import { distance } from "./measure/distance.ts";
 import { followers } from "./measure/followers.ts";
 import { growth } from "./measure/growth.ts";
+import { hang } from "./measure/hang.ts";
 import { ingest } from "./measure/ingest.ts";
 import { lag } from "./measure/lag.ts";
 import { latency } from "./measure/latency.ts";
@@ -50,4 +51,5 @@ export const MEASURES: readonly Measure[] = [
   postgresRun,
   scale,
   distance,
+  hang,
 ];

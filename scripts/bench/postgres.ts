@@ -78,6 +78,17 @@ export async function startNodes(
   return { servers, [Symbol.asyncDispose]: () => ended.disposeAsync() };
 }
 
+/** Lists the nodes such that each gets the requests of only one app. */
+export function listApart(
+  servers: readonly Started<ProductReady>[],
+): { pid: number; port: number; paths: string[] }[] {
+  const apps = (paths: readonly string[]): string[][] =>
+    Map.groupBy(paths, (path) => path.split("/")[2])
+      .values()
+      .toArray();
+  return servers.map(({ pid, ready: { port, paths } }, at) => ({ pid, port, paths: apps(paths)[at] ?? [] }));
+}
+
 /** Loads the nodes in turn, as a balancer does. */
 function loadAll(
   client: Client,

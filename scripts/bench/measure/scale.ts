@@ -7,7 +7,7 @@
 import { openDistance } from "../distance.ts";
 import { compareRates, type Figure, type Round } from "../figure.ts";
 import type { Measure, Run } from "../measure.ts";
-import { cpuOf, fresh, openServer, startNodes, warmUp } from "../postgres.ts";
+import { cpuOf, fresh, listApart, openServer, startNodes, warmUp } from "../postgres.ts";
 import { type Client, type ProductReady, SECRET, type Started, startClient } from "../process.ts";
 import { openQuota } from "../quota.ts";
 
@@ -24,6 +24,8 @@ const TURN_SECONDS = 2;
 interface Cluster extends AsyncDisposable {
   servers: readonly Pick<ProductReady, "port" | "paths">[];
   started: readonly Started<ProductReady>[];
+  /** How many times the callers of one node call it. */
+  times: number;
   rounds: Round[];
 }
 
@@ -46,12 +48,9 @@ async function openCluster(
   );
   const connections = NEAR_CALLERS * nodes;
   await warmUp(database.url, client, started, { connections, calls: tiny ? 100 : WARM_UP_CALLS });
-  const servers = started.map(({ ready: { port, paths } }, at) => ({
-    port,
-    paths: isApart ? paths.slice(at, at + 1) : paths,
-  }));
+  const servers = isApart ? listApart(started) : started.map(({ ready }) => ready);
   const held = ended.move();
-  return { servers, started, rounds: [], [Symbol.asyncDispose]: () => held.disposeAsync() };
+  return { servers, started, times: nodes, rounds: [], [Symbol.asyncDispose]: () => held.disposeAsync() };
 }
 
 async function takeTurn(
@@ -59,8 +58,8 @@ async function takeTurn(
   cluster: Cluster,
   { seconds, callers }: { seconds: number; callers: number },
 ): Promise<void> {
-  const { servers, started } = cluster;
-  const connections = callers * started.length;
+  const { servers, started, times } = cluster;
+  const connections = callers * times;
   const before = await cpuOf(started);
   const { ok, seconds: took } = await client.load(servers, { seconds, connections });
   const cpuMicros = (1_000 * ((await cpuOf(started)) - before)) / ok;
@@ -91,11 +90,12 @@ async function measureThrottled(run: Run, databaseUrl: string, throttle: Throttl
   const open = async (shape: Shape): Promise<Cluster> => ended.use(await openCluster(url, shape, options));
   const one = await open({ nodes: 1, environments: 1 });
   const several = await open({ nodes: 1, environments: 3 });
+  const busy: Cluster = { ...several, times: 3, rounds: [] };
   const apart = await open({ nodes: 3, environments: 3, isApart: true });
   const mixed = await open({ nodes: 3, environments: 3 });
-  const clusters = [one, several, apart, mixed];
+  const clusters = [one, several, busy, apart, mixed];
   if (throttle.quota !== null)
-    for (const { pid } of clusters.flatMap(({ started }) => started)) {
+    for (const { pid } of [one, several, apart, mixed].flatMap(({ started }) => started)) {
       const quota = openQuota(throttle.quota);
       if (quota !== null) quotas.use(quota).add(pid);
     }
@@ -108,7 +108,8 @@ async function measureThrottled(run: Run, databaseUrl: string, throttle: Throttl
   const compare = (what: string, { rounds }: Cluster, goal: number): Figure =>
     compareRates(`${what}, ${throttle.how}`, rounds, "one node over one environment", one.rounds, goal);
   return [
-    compare("one node over three environments", several, 0.95),
+    compare("one node over three environments, as many callers", several, 0.95),
+    compare("one node over three environments, as many callers each", busy, 0.95),
     compare("three nodes, each with its environment", apart, 2.4),
     compare("three nodes, each with every environment", mixed, 2.4),
   ];
