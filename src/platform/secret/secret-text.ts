@@ -21,7 +21,7 @@ const STANDARD_PREFIX = "whsec_";
  * the sender takes; only `rcv_` secrets can be shorter.
  */
 export function mintReceiverSecret(schemeName: string, maxChars = Number.POSITIVE_INFINITY): string {
-  const bytes = randomBytes(SECRET_BYTES);
+  const bytes = makeKey();
   if (schemeName === "adyen") return bytes.toString("hex");
   return schemeName === "hooks"
     ? `${STANDARD_PREFIX}${bytes.toString("base64")}`
@@ -30,7 +30,14 @@ export function mintReceiverSecret(schemeName: string, maxChars = Number.POSITIV
 
 /** Generates a signing secret for `call_url` notices. Its form is that of Standard Webhooks, so it can sign with both headers. */
 export function mintSigningSecret(): string {
-  return `${STANDARD_PREFIX}${randomBytes(SECRET_BYTES).toString("base64")}`;
+  return `${STANDARD_PREFIX}${makeKey().toString("base64")}`;
+}
+
+/** Makes a random key. It does not end with a zero, which a pasted key loses because HMAC adds it anyway. */
+function makeKey(): Buffer {
+  const bytes = randomBytes(SECRET_BYTES);
+  bytes[SECRET_BYTES - 1] ||= 1;
+  return bytes;
 }
 
 /** The secret that signs notices in explanations and in the documentation. Every reader knows it, so it protects nothing. */
