@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { DAY_MS, HOUR_MS } from "../../src/base/limit.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
 import { signIn } from "../kit/app-visitor.ts";
-import { CALL, WRITE } from "../kit/event-flow.ts";
+import { CALL, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { readAll } from "../kit/read-all.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
@@ -38,6 +38,7 @@ const others = [
   },
 ];
 
+const UNATTEMPTED = "SELECT seq FROM event WHERE state = 'running' OR (state = 'queued' AND next_attempt_at IS NULL)";
 const caller = new FakeCaller();
 let api: ApiServer;
 
@@ -80,6 +81,7 @@ async function stage(): Promise<{ ada: string; session: string }> {
     ["mails", "again"],
   ] as const)
     await hook(relay, { id: event, email: "ada@example.com", ref: event });
+  await until("every event was attempted", async () => (await api.rows(UNATTEMPTED)).length === 0);
   // Moves the event of the called URL to its last attempt, after which it is dead.
   await api.service.store.write("app", (tx) => tx.run("UPDATE event SET attempts = 6 WHERE next_attempt_at IS NOT NULL"));
   await api.clock.leap(1.1 * HOUR_MS);
