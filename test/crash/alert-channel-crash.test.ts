@@ -28,6 +28,8 @@ let executable: Executable;
 let server: StagedServer;
 let key: string;
 let messages: Message[] = [];
+/** The earliest time at which the last message can have been sent. */
+let lastSentMs = 0;
 /** The next kill: the message at which it comes, and its moment with the milliseconds after the answer. null: no kill is due. */
 let killAt: { isFor(message: Message): boolean; isBeforeAnswer: boolean; afterMs: number } | null = null;
 let killed: Promise<void> | null = null;
@@ -41,6 +43,7 @@ function startSink(tls: { cert: string; key: string }) {
     async fetch(request) {
       const message = (await request.json()) as Message;
       messages.push(message);
+      lastSentMs = server.nowMs - STEP_MS;
       // The repetition of an earlier message can come first.
       const due = killAt?.isFor(message) === true ? killAt : null;
       if (due === null) return new Response(null, { status: 204 });
@@ -101,11 +104,18 @@ const contains = ({ alerts }: Message, nth: number, state: string): boolean =>
   alerts.some((alert) => alert.target === `relay:r${nth}` && alert.state === state);
 const of = (nth: number, state: string): Message[] => messages.filter((message) => contains(message, nth, state));
 
-/** Lets time pass until the messages arrived and no kill is due, then a few minutes more. */
+/** Reports whether the service recorded that the last message arrived. Otherwise it will repeat the message, together with what happens until then. */
+async function isRecorded(): Promise<boolean> {
+  const list = await api("GET", "/alert-channels").catch(() => null);
+  const { channels = [] } = (list?.body ?? {}) as { channels?: { triedAt: string | null; failingAt: string | null }[] };
+  return channels.some(({ triedAt, failingAt }) => failingAt === null && triedAt !== null && Date.parse(triedAt) >= lastSentMs);
+}
+
+/** Lets time pass until the messages arrived and were recorded and no kill is due, then a few minutes more. */
 async function pass(isDone: () => boolean): Promise<void> {
   let steps = 0;
   for (let left = MOST_STEPS; left > 0 && steps < MOST_STEPS * 3; steps++) {
-    if (isDone() && killAt === null) left -= 2;
+    if (isDone() && killAt === null && (await isRecorded())) left -= 2;
     const moved = server.move("advance", STEP_MS).catch(() => undefined);
     if (killed === null) await moved;
     if (killed !== null) {
