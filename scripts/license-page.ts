@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { pack } from "../src/base/packed.ts";
 
 interface Manifest {
   name: string;
@@ -40,6 +41,11 @@ export function writeLicensePage(): string {
   ]
     .join("\n\n")
     .concat("\n");
+}
+
+/** Returns the same, packed for the executable. */
+export function packLicensePage(): string {
+  return pack(writeLicensePage());
 }
 
 /** Lists the packages that the dependencies reach, peers included, by name. Tools of development are not in the executable. */

@@ -3,13 +3,14 @@
  * and a server loads it at the first such request.
  */
 
-import { readJsonFolder } from "../../base/read-json-folder.ts" with { type: "macro" };
+import { unpack } from "../../base/packed.ts";
+import { packJsonFolder } from "../../base/read-json-folder.ts" with { type: "macro" };
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { SenderIndex } from "./match-sender.ts";
 import type { Sender } from "./sender.ts";
 
 /** Every known sender, in alphabetical order of the names. A test checks each file against the shape. */
-export const SENDERS: readonly Sender[] = readJsonFolder<Sender>("senders");
+export const SENDERS: readonly Sender[] = unpack<Sender[]>(packJsonFolder("senders"));
 
 export function findSender(name: string): Sender | null {
   return SENDERS.find((sender) => sender.name === name) ?? null;
