@@ -54,8 +54,16 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
   });
 process.once("exit", () => tree[Symbol.dispose]());
 
-/** The result of each suite without a mutant: a failing test, or null. */
-const sound = new Map<string, string | null>();
+/** The shortest limit of a suite with a mutant, and how often its time without one fits into the limit. */
+const MIN_SUITE_MS = 120_000;
+const SUITE_TIMES = 10;
+
+/** The result of a suite without a mutant: a failing test or null, and the time that it took. */
+interface Baseline {
+  failure: string | null;
+  tookMs: number;
+}
+const baselines = new Map<string, Baseline>();
 const verdicts: Verdict[] = [];
 for (const mutant of mutants) {
   const begunMs = performance.now();
@@ -83,12 +91,14 @@ async function judge(mutant: Mutant): Promise<Pick<Verdict, "state" | "by">> {
   const broken: string[] = [];
   for (const file of mutant.suites) {
     const suite: Suite = { file, on };
-    const before = await failsAlready(suite);
-    if (before !== null) {
-      broken.push(`${file} fails without a mutant: ${before}`);
+    const { failure, tookMs } = await measureBaseline(suite);
+    if (failure !== null) {
+      broken.push(`${file} fails without a mutant: ${failure}`);
       continue;
     }
-    const failed = await withMutant(mutant, mutated.text, () => findFailure(tree, suite));
+    const failed = await withMutant(mutant, mutated.text, () =>
+      findFailure(tree, suite, Math.max(MIN_SUITE_MS, SUITE_TIMES * tookMs)),
+    );
     if (failed !== null) return { state: "killed", by: `${file} > ${failed}` };
   }
   if (values.full) {
@@ -115,11 +125,16 @@ async function withMutant<Result>(
   return result;
 }
 
-/** Returns the test that fails in the suite without a mutant, because such a suite kills none. Returns null if all pass. */
-async function failsAlready(suite: Suite): Promise<string | null> {
+/** Runs the suite without a mutant, once. A suite that fails without one kills none. */
+async function measureBaseline(suite: Suite): Promise<Baseline> {
   const name = `${suite.file} ${suite.on}`;
-  if (!sound.has(name)) sound.set(name, await findFailure(tree, suite));
-  return sound.get(name) ?? null;
+  const known = baselines.get(name);
+  if (known !== undefined) return known;
+  const begunMs = performance.now();
+  const failure = await findFailure(tree, suite);
+  const baseline = { failure, tookMs: performance.now() - begunMs };
+  baselines.set(name, baseline);
+  return baseline;
 }
 
 let known: string[] | null = null;

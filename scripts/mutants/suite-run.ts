@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { PrivateTree } from "./private-tree.ts";
 
-/** The limit of a suite. A mutant can make a test compute forever, which Bun's limit of a test does not end. */
+/** The limit of a suite without a mutant. */
 const SUITE_MS = 10 * 60_000;
 const TEST_MS = 60_000;
 
@@ -23,29 +23,49 @@ export async function endRunning(): Promise<void> {
 
 /**
  * Returns the first test of the suite that fails twice, or null if all pass. One failure on a busy machine proves nothing about a mutant. So the
- * test runs again by itself, and then with the whole suite if it fails only after the others.
+ * test runs again by itself, and then with the whole suite if it fails only after the others. A mutant can make a test compute forever, which Bun's
+ * limit of a test does not end: a suite that takes longer than `mostMs` fails at once.
  */
-export async function findFailure(tree: PrivateTree, suite: Suite): Promise<string | null> {
-  const first = await findFirstFailure(tree, suite);
-  if (first === null) return null;
-  const name = first.split(" > ").at(-1) ?? "";
-  return (await findFirstFailure(tree, suite, name)) ?? (await findFirstFailure(tree, suite));
+export async function findFailure(
+  tree: PrivateTree,
+  suite: Suite,
+  mostMs = SUITE_MS,
+): Promise<string | null> {
+  const first = await findFirstFailure(tree, suite, mostMs);
+  if (first === null || first.isLate) return first?.name ?? null;
+  const name = first.name.split(" > ").at(-1) ?? "";
+  const repeated = await findFirstFailure(tree, suite, mostMs, name);
+  return (repeated ?? (await findFirstFailure(tree, suite, mostMs)))?.name ?? null;
+}
+
+/** A failed test, or the reason why the suite failed without one. `isLate`: the suite took longer than its limit. */
+interface Failure {
+  name: string;
+  isLate: boolean;
 }
 
 /** `only` is the end of the name of the tests to run. The default is all tests. */
 async function findFirstFailure(
   tree: PrivateTree,
   { file, on }: Suite,
+  mostMs: number,
   only: string | null = null,
-): Promise<string | null> {
+): Promise<Failure | null> {
   const command = ["test", "--no-orphans", "--bail=1", `--timeout=${TEST_MS}`, `./${file}`];
   if (only !== null) command.push("--test-name-pattern", `${RegExp.escape(only)}$`);
-  const { code, said, isLate } = await run(tree, command, on === "postgres" ? { TEST_STORE: on } : {});
+  const { code, said, isLate } = await run(
+    tree,
+    command,
+    on === "postgres" ? { TEST_STORE: on } : {},
+    mostMs,
+  );
   if (code === 0) return null;
-  if (isLate) return `no end within ${SUITE_MS / 60_000} minutes`;
+  if (isLate) return { name: `no end within ${Math.round(mostMs / 1_000)} s`, isLate };
   const [test] = /^\(fail\) .*$/m.exec(said) ?? [];
-  if (test !== undefined) return test.replace(/^\(fail\) /, "").replace(/ \[[\d.]+m?s\]$/, "");
-  return NONE_RAN.test(said) ? null : (/^error: .*$/m.exec(said)?.[0] ?? `it ended with ${code}`);
+  if (test !== undefined)
+    return { name: test.replace(/^\(fail\) /, "").replace(/ \[[\d.]+m?s\]$/, ""), isLate };
+  if (NONE_RAN.test(said)) return null;
+  return { name: /^error: .*$/m.exec(said)?.[0] ?? `it ended with ${code}`, isLate };
 }
 
 /** The message that is printed if no test has the name, for example because the file cannot be read. */
@@ -62,7 +82,7 @@ async function run(
   { root, scratch }: PrivateTree,
   args: readonly string[],
   env: Record<string, string>,
-  mostMs = SUITE_MS,
+  mostMs: number,
 ): Promise<{ code: number; said: string; isLate: boolean }> {
   const child = Bun.spawn([process.execPath, ...args], {
     cwd: root,
