@@ -1,10 +1,11 @@
 /** relay relays on a data directory: what it shows, changes, audits and refuses. Secrets appear once, and no command creates its own master key. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { DEFAULT_LIMITS } from "../../src/base/limit.ts";
 import { Refusal } from "../../src/base/refusal.ts";
+import { SYSTEM } from "../../src/base/system.ts";
 import type { Api } from "../../src/interfaces/cli/api/api.ts";
 import { recordRunning } from "../../src/interfaces/cli/data-directory.ts";
 import { listRelays } from "../../src/interfaces/cli/relays/request.ts";
@@ -284,6 +285,23 @@ test("completion lists the names of relays, and prints nothing if it cannot read
   expect([said.includes('$value -ne ":files" -and $value -ne ":folders"'), said.includes("Get-ChildItem")]).toEqual([true, false]);
   expect(await run("__complete = relays show --data-dir nowhere")).toEqual({ code: 0, said: "", told: "" });
   expect(await run("__complete = frobnicate")).toEqual({ code: 0, said: "", told: "" });
+});
+
+test("a search for names prints no message", async () => {
+  const env = { HOME: join(cwd, "home"), APPDATA: join(cwd, "home"), RELAY_PROFILE: "shop" };
+  const file = join(SYSTEM.settingsFolder(env) ?? "", "relay", "profiles.json");
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const profile = {
+    url: "http://127.0.0.1:1",
+    app: "shop",
+    environment: "development",
+    key: "relay_dev_0",
+    owner: "ann@example.com",
+    endsAt: "2031-01-01T00:00:00.000Z",
+  };
+  writeFileSync(file, JSON.stringify({ default: null, profiles: { shop: profile } }), { mode: 0o600 });
+  expect((await run("relays list", { env })).told).toContain("from RELAY_PROFILE");
+  expect(await run("__complete = relays show", { env })).toEqual({ code: 0, said: "", told: "" });
 });
 
 test("config shows each value with its source, and no secret", async () => {

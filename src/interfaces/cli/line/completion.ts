@@ -109,10 +109,7 @@ export async function completeLine(
   try {
     // Some shells split an option at its equals sign and pass the sign as a separate word.
     const words = before.filter((word, at) => word !== "=" || !before[at - 1]?.startsWith("--"));
-    const found = await candidates(words, current === "=" ? "" : current, commands, {
-      ...io,
-      inform: () => undefined,
-    });
+    const found = await candidates(words, current === "=" ? "" : current, commands, io);
     for (const { value, help } of found)
       if (value.startsWith(":") || value.startsWith(current.replace(/^=/, "")))
         io.print(help === undefined ? value : `${value}\t${help}`);
@@ -187,7 +184,7 @@ async function valuesOf(
   if (files !== undefined) return [{ value: files }];
   // The line is incomplete while the user types, so no argument is required.
   const bare = { ...command, arguments: [{ name: "any", help: "", many: true, optional: true }] };
-  const whole = rest.at(-1)?.startsWith("--") === true ? rest.slice(0, -1) : rest;
-  const input = parseCommand(bare, whole, io.env);
+  const complete = rest.at(-1)?.startsWith("--") === true ? rest.slice(0, -1) : rest;
+  const input = parseCommand(bare, complete, io.env);
   return (await findNames(of, input, io)).map((value) => ({ value }));
 }

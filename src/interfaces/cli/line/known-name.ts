@@ -22,7 +22,7 @@ const MAX_NAMES = 200;
 
 /** Returns the names of this kind at the command's target, or none if they are not available at once. */
 export async function findNames(kind: NameKind, input: Input, io: Io): Promise<string[]> {
-  const silent = { ...io, tell: () => undefined, patienceMs: MOMENT_MS };
+  const silent: Io = { ...io, inform: () => undefined, patienceMs: MOMENT_MS };
   let names: string[] = [];
   const read = readNames(kind, input, silent).then(
     (found) => {
