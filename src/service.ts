@@ -7,7 +7,7 @@ import type { BackgroundJob } from "./base/clock.ts";
 import type { ServiceConfig } from "./base/config.ts";
 import { farHost, nearHost, originOf } from "./base/listening.ts";
 import { createLog, foldRepeats, type Log } from "./base/log.ts";
-import { standardError, standardOutput, tellDroppedLines } from "./base/output.ts";
+import { logDroppedLines, standardError, standardOutput } from "./base/output.ts";
 import { makeSigninLink, openData } from "./boot/open-data.ts";
 import { type EarlyPort, makeReadyCheck, startOnceItCan, stopListening } from "./boot/readiness.ts";
 import { Capture } from "./engine/change-capture/capture.ts";
@@ -162,7 +162,7 @@ async function startOnce(
   // Clients cannot call the wildcard address, so without a base URL the loopback address is used.
   const baseUrl = (): string => config.baseUrl ?? originOf(nearHost(config.host), port);
   await using started = new AsyncDisposableStack();
-  started.defer(tellDroppedLines(log));
+  started.defer(logDroppedLines(log));
 
   // The store, and the leases that say which environments this process runs.
   const metrics = started.adopt(new Metrics({ dataDir, clock }), stop);

@@ -91,13 +91,13 @@ class Found {
   }
 
   /** Adds a problem. `why` follows the field's name in the sentence and has no period. */
-  tell(field: string, why: string): void {
+  add(field: string, why: string): void {
     if (!this.isFull) this.problems.push({ field, message: `${showName(field)} ${why}.` });
   }
 
   /** Adds the problem that the value does not have the shape's type or form. */
   misfit(node: ShapeNode, value: unknown, field: string): void {
-    this.tell(field, `${saysWhy(node, value)}: ${mustBe(node)}`);
+    this.add(field, `${saysWhy(node, value)}: ${mustBe(node)}`);
   }
 }
 
@@ -131,7 +131,7 @@ function visitLeaf(node: ShapeNode, value: unknown, field: string, problems: Fou
   const strayTemplate =
     !problems.braces && typeof value === "string" && node.templated !== true && value.includes("{{");
   if (fits && typeof value === "bigint" && !problems.long && !Check(node as TSchema, value))
-    problems.tell(field, `is ${showNumber(value)}, ${TOO_LONG}: ${mustBe(node)}`);
+    problems.add(field, `is ${showNumber(value)}, ${TOO_LONG}: ${mustBe(node)}`);
   if (fits && !strayTemplate) return;
   problems.misfit(node, value, field);
 }
@@ -149,14 +149,14 @@ function visitVariant(node: ShapeNode, value: unknown, field: string, problems: 
   // Only a string can name a variant. Other values may not even convert to a string.
   const variant = typeof given === "string" ? node.anyOf?.[names.indexOf(renamed ?? given)] : undefined;
   if (variant === undefined) {
-    problems.tell(place, explainName(given, names));
+    problems.add(place, explainName(given, names));
     return;
   }
   if (renamed === null) {
     visit(variant, value, field, problems);
     return;
   }
-  problems.tell(place, `is ${given}, the old name: write "${discriminator}": "${renamed}" instead`);
+  problems.add(place, `is ${given}, the old name: write "${discriminator}": "${renamed}" instead`);
   visit(variant, { ...value, [discriminator]: renamed }, field, problems);
 }
 
@@ -185,14 +185,14 @@ function visitObject(node: ShapeNode, value: unknown, field: string, problems: F
     if (property === undefined) continue;
     const place = joinField(field, name);
     if (Object.hasOwn(value, name)) visit(property, value[name], place, problems);
-    else if (node.required?.includes(name)) problems.tell(place, `is missing: ${mustBe(property)}`);
+    else if (node.required?.includes(name)) problems.add(place, `is missing: ${mustBe(property)}`);
   }
   for (const name of Object.keys(value)) {
     if (problems.isFull) return;
     if (Object.hasOwn(properties, name)) continue;
     const place = joinField(field, name);
     if (node.additionalProperties === false) {
-      problems.tell(place, explainField(name, node, value));
+      problems.add(place, explainField(name, node, value));
     } else if (typeof node.additionalProperties === "object") {
       visit(node.additionalProperties, value[name], place, problems);
     }
@@ -220,7 +220,7 @@ function visitRecord(node: ShapeNode, value: unknown, field: string, problems: F
   }
   const names = Object.keys(value);
   if (names.length > (node.maxProperties ?? Infinity) || names.length < (node.minProperties ?? 0)) {
-    problems.tell(field, `has ${names.length} names: ${mustBe(node)}`);
+    problems.add(field, `has ${names.length} names: ${mustBe(node)}`);
   }
   const patterns = Object.entries(node.patternProperties ?? {}).map(
     ([pattern, shape]) => [new RegExp(pattern, "u"), shape] as const,
@@ -233,7 +233,7 @@ function visitRecord(node: ShapeNode, value: unknown, field: string, problems: F
     else {
       const must =
         node.expectsName === undefined ? "choose another name" : `the name must be ${node.expectsName}`;
-      problems.tell(place, `is not a name that is allowed here: ${must}`);
+      problems.add(place, `is not a name that is allowed here: ${must}`);
     }
   }
 }
@@ -245,7 +245,7 @@ function visitList(node: ShapeNode, value: unknown, field: string, problems: Fou
   }
   if (value.length > (node.maxItems ?? Infinity) || value.length < (node.minItems ?? 0)) {
     const size = value.length === 0 ? "is empty" : `has ${value.length} entries`;
-    problems.tell(field, `${size}: ${mustBe(node)}`);
+    problems.add(field, `${size}: ${mustBe(node)}`);
   }
   const seen = new Set<unknown>();
   for (const [index, item] of value.entries()) {
@@ -253,7 +253,7 @@ function visitList(node: ShapeNode, value: unknown, field: string, problems: Fou
     const place = joinField(field, String(index));
     visit(node.items ?? {}, item, place, problems);
     if (node.uniqueItems === true && seen.has(item)) {
-      problems.tell(place, "is in the list twice: remove one of them");
+      problems.add(place, "is in the list twice: remove one of them");
     }
     seen.add(item);
   }

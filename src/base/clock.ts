@@ -103,7 +103,7 @@ export class ClockWatch {
   /**
    * Returns by how many milliseconds the wall clock was set since the last call. Positive means forward, negative back, and 0 that it was not set.
    */
-  look(): number {
+  takeJump(): number {
     const before = this.#offsetMs;
     this.#offsetMs = this.#offset();
     const setMs = this.#offsetMs - before;
@@ -112,7 +112,7 @@ export class ClockWatch {
     return setMs;
   }
 
-  /** Milliseconds since `look` last saw that the clock was set. Infinity if it never was. */
+  /** Milliseconds since `takeJump` last saw that the clock was set. Infinity if it never was. */
   get steadyMs(): number {
     return this.#clock.monotonicMs() - this.#steadySinceMs;
   }
@@ -137,7 +137,7 @@ export class Loop {
   #cancelTimer: () => void = () => undefined;
   #turning: Promise<void> | null = null;
   #endPause: () => void = () => undefined;
-  #again = false;
+  #mustRepeat = false;
   #running = false;
 
   constructor(options: LoopOptions) {
@@ -161,7 +161,7 @@ export class Loop {
   /** Runs a turn now, or one more after the current turn. Does nothing before the start or after the stop. */
   wake(): void {
     if (!this.#running) return;
-    this.#again = this.#turning !== null;
+    this.#mustRepeat = this.#turning !== null;
     if (this.#turning !== null) return;
     this.#cancelTimer();
     this.#turning = this.#turnOnce();
@@ -214,7 +214,7 @@ export class Loop {
       if (this.#running) onError(error);
     }
     this.#turning = null;
-    if (this.#again) this.wake();
+    if (this.#mustRepeat) this.wake();
     else this.#sleep(nextMs);
   }
 

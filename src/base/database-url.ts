@@ -85,13 +85,14 @@ export function readDatabaseUrl(text: string): DatabaseUrl | string {
   const unknown = given.find((name) => !PARAMETERS.includes(name));
   if (unknown !== undefined)
     return `has ${JSON.stringify(unknown)} after its question mark: leave it out, because only ${PARAMETERS.join(" and ")} are allowed there.`;
-  const twice = PARAMETERS.find((name) => given.filter((one) => one === name).length > 1);
-  if (twice !== undefined) return `has ${twice} twice: write it once.`;
+  const repeated = PARAMETERS.find((name) => given.filter((one) => one === name).length > 1);
+  if (repeated !== undefined) return `has ${repeated} twice: write it once.`;
   const sslRootCert = url.searchParams.get("sslrootcert") || null;
-  const said = url.searchParams.get("sslmode") ?? (sslRootCert === SYSTEM_ROOTS ? "verify-full" : "prefer");
-  const sslMode = SSL_MODES.find((mode) => mode === said);
+  const modeText =
+    url.searchParams.get("sslmode") ?? (sslRootCert === SYSTEM_ROOTS ? "verify-full" : "prefer");
+  const sslMode = SSL_MODES.find((mode) => mode === modeText);
   if (sslMode === undefined)
-    return `has sslmode=${JSON.stringify(said)}: write one of ${SSL_MODES.join(", ")}.`;
+    return `has sslmode=${JSON.stringify(modeText)}: write one of ${SSL_MODES.join(", ")}.`;
   if (sslRootCert === SYSTEM_ROOTS && sslMode !== "verify-full")
     return `has sslrootcert=${SYSTEM_ROOTS} with sslmode=${sslMode}: anyone can have a certificate of the system's authorities, so write sslmode=verify-full.`;
   if (sslRootCert !== null && !sslMode.startsWith("verify"))

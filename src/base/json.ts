@@ -156,16 +156,16 @@ function isName(text: string, end: number): boolean {
 function unmark(root: Json): Json {
   if (typeof root !== "object" || root === null) return unmarkScalar(root);
   const open: (Json[] | { [name: string]: Json })[] = [root];
-  const look = (value: Json): Json => {
+  const queue = (value: Json): Json => {
     if (typeof value !== "object" || value === null) return unmarkScalar(value);
     open.push(value);
     return value;
   };
-  for (let inside = open.pop(); inside !== undefined; inside = open.pop()) {
-    if (Array.isArray(inside)) {
-      for (let at = 0; at < inside.length; at++) inside[at] = look(inside[at] as Json);
+  for (let container = open.pop(); container !== undefined; container = open.pop()) {
+    if (Array.isArray(container)) {
+      for (let at = 0; at < container.length; at++) container[at] = queue(container[at] as Json);
     } else {
-      for (const name of Object.keys(inside)) inside[name] = look(inside[name] as Json);
+      for (const name of Object.keys(container)) container[name] = queue(container[name] as Json);
     }
   }
   return root;

@@ -139,23 +139,26 @@ interface FoldedLog extends Log {
  * that many.
  */
 export function foldRepeats(log: Log, clock: Clock): FoldedLog {
-  const open = new Map<string, { again: number; last: LogFields; tell: () => void; cancel: () => void }>();
+  const open = new Map<
+    string,
+    { repeats: number; last: LogFields; report: () => void; cancel: () => void }
+  >();
   const fold = (level: "warn" | "error", message: string, fields: LogFields = {}): void => {
     const exact = keyOf(level, message, fields);
     const key = open.has(exact) || open.size < MAX_FOLDED ? exact : `${level} ${message}`;
     const known = open.get(key);
     if (known !== undefined) {
-      known.again += typeof fields.calls === "number" ? fields.calls : 1;
+      known.repeats += typeof fields.calls === "number" ? fields.calls : 1;
       known.last = fields;
       return;
     }
     log[level](message, fields);
     const entry = {
-      again: 0,
+      repeats: 0,
       last: fields,
-      tell: () => {
-        if (entry.again > 0)
-          log[level](`${message}: ${entry.again} more in the last minute`, { ...entry.last });
+      report: () => {
+        if (entry.repeats > 0)
+          log[level](`${message}: ${entry.repeats} more in the last minute`, { ...entry.last });
       },
       cancel: clock.after(FOLD_MS, () => onMinute(key)),
     };
@@ -165,10 +168,10 @@ export function foldRepeats(log: Log, clock: Clock): FoldedLog {
   const onMinute = (key: string): void => {
     const entry = open.get(key);
     if (entry === undefined) return;
-    entry.tell();
-    if (entry.again === 0) open.delete(key);
+    entry.report();
+    if (entry.repeats === 0) open.delete(key);
     else entry.cancel = clock.after(FOLD_MS, () => onMinute(key));
-    entry.again = 0;
+    entry.repeats = 0;
   };
   return {
     debug: (message, fields) => log.debug(message, fields),
@@ -178,7 +181,7 @@ export function foldRepeats(log: Log, clock: Clock): FoldedLog {
     stop() {
       for (const entry of open.values()) {
         entry.cancel();
-        entry.tell();
+        entry.report();
       }
       open.clear();
     },

@@ -42,7 +42,7 @@ export class LineOutput {
     this.#waitingBytes += bytes;
     const done = (error?: unknown): void => {
       this.#waitingBytes -= bytes;
-      if (error === undefined || error === null) this.#tell();
+      if (error === undefined || error === null) this.#reportDropped();
       else this.#drop();
     };
     try {
@@ -70,7 +70,7 @@ export class LineOutput {
     this.#untold += 1;
   }
 
-  #tell(): void {
+  #reportDropped(): void {
     if (this.#untold === 0 || this.#listeners.size === 0) return;
     const lines = this.#untold;
     this.#untold = 0;
@@ -110,7 +110,7 @@ function openPlain(descriptor: 1 | 2): OutputStream {
 }
 
 /** Logs how many lines could not be written, when writing works again. The returned function stops it. */
-export function tellDroppedLines(log: Log): () => void {
+export function logDroppedLines(log: Log): () => void {
   const streams = { "standard output": standardOutput, "standard error": standardError };
   const stops = Object.entries(streams).map(([stream, output]) =>
     output.onRecover((lines) => log.warn("lines could not be written and were dropped", { stream, lines })),

@@ -106,9 +106,9 @@ function fold(name: string): string {
   return name.toLowerCase().replaceAll(/[-_ .]/g, "");
 }
 
-/** Counts the insertions, deletions, replacements and swaps of neighbors between two short texts (optimal string alignment). Stops at `enough`. */
-function countEdits(left: string, right: string, enough: number): number {
-  if (Math.abs(left.length - right.length) >= enough) return enough;
+/** Counts the insertions, deletions, replacements and swaps of neighbors between two short texts (optimal string alignment). Stops at `limit`. */
+function countEdits(left: string, right: string, limit: number): number {
+  if (Math.abs(left.length - right.length) >= limit) return limit;
   let beforeLast: number[] = [];
   let last = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row++) {
@@ -130,8 +130,8 @@ function countEdits(left: string, right: string, enough: number): number {
       }
       now.push(edits);
     }
-    // A swap continues from the row before last, so both rows must have reached `enough`.
-    if (Math.min(...now) >= enough && Math.min(...last) >= enough) return enough;
+    // A swap continues from the row before last, so both rows must have reached `limit`.
+    if (Math.min(...now) >= limit && Math.min(...last) >= limit) return limit;
     beforeLast = last;
     last = now;
   }

@@ -22,7 +22,7 @@ export class MigrationReport {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #aside: () => string | null;
-  readonly #still: Loop;
+  readonly #reminder: Loop;
   #moved = "";
   #step: { name: string; sinceMs: number } | null = null;
   #wasReported = false;
@@ -40,13 +40,13 @@ export class MigrationReport {
           : `The service brings its database to this version's schema before it starts (from ${from} to ${SCHEMA_VERSION}).`;
       return done === "" ? what : `${what} ${done}`;
     });
-    this.#still = new Loop({
+    this.#reminder = new Loop({
       clock,
       everyMs: STILL_EVERY_MS,
       turn: async () => this.#logProgress(),
       onError: () => undefined,
     });
-    void this.#still.start(STILL_EVERY_MS);
+    void this.#reminder.start(STILL_EVERY_MS);
   }
 
   readonly record: MigrationProgress = (progress) => {
@@ -60,7 +60,7 @@ export class MigrationReport {
 
   /** Stops the log lines. The port still answers as before. */
   stop(): Promise<void> {
-    return this.#still.stop();
+    return this.#reminder.stop();
   }
 
   #formatStep(): string | null {

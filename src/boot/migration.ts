@@ -37,11 +37,11 @@ export type MigrationWatch = Pick<Required<SqliteOptions>, "onMigrate" | "onMigr
 
 /**
  * Returns the schema of a used database that must be migrated to this version's. Returns null if there is none, or if opening the database will
- * report a problem. A refusal of `look` is thrown. If `look` cannot read an earlier schema, the checks run after the migration.
+ * report a problem. A refusal of `inspect` is thrown. If `inspect` cannot read an earlier schema, the checks run after the migration.
  */
 export async function findDueMigration(
   file: string,
-  look: (tx: Reader) => Promise<void>,
+  inspect: (tx: Reader) => Promise<void>,
 ): Promise<number | null> {
   if (!existsSync(file)) return null;
   let from: number | null = null;
@@ -49,7 +49,7 @@ export async function findDueMigration(
     using database = openDatabaseFile(file);
     from = await readSchemaVersion(database);
     if (from !== null) await requireNotTransferred(database);
-    if (from !== null && from < SCHEMA_VERSION) await look(database);
+    if (from !== null && from < SCHEMA_VERSION) await inspect(database);
   } catch (error) {
     if (error instanceof Refusal || error instanceof DatabaseTransferred) throw error;
   }
@@ -74,7 +74,7 @@ export async function migrateInChild(
     isStopped = true;
     child.kill("SIGKILL");
   });
-  const said = new Response(child.stderr).text();
+  const output = new Response(child.stderr).text();
   let failure: Error | null = null;
   for await (const text of linesOf(child.stdout)) {
     const line = JSON.parse(text) as Line;
@@ -89,7 +89,7 @@ export async function migrateInChild(
   }
   if (failure !== null) throw failure;
   if (code === 0) return;
-  const words = (await said).trim().split("\n")[0] || `it ended with ${child.signalCode ?? code}`;
+  const words = (await output).trim().split("\n")[0] || `it ended with ${child.signalCode ?? code}`;
   throw new Error(`The database could not be brought to this version's schema: ${words}`);
 }
 

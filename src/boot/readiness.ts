@@ -162,10 +162,10 @@ async function untilNextTry(
   stopped: Promise<unknown>,
 ): Promise<boolean> {
   let cancel = (): void => undefined;
-  const again = new Promise<boolean>((resolve) => {
+  const nextTry = new Promise<boolean>((resolve) => {
     cancel = clock.after(TRY_EVERY_MS, () => resolve(true));
   });
-  const goesOn = await Promise.race([again, stopped.then(() => false)]);
+  const goesOn = await Promise.race([nextTry, stopped.then(() => false)]);
   cancel();
   return goesOn;
 }
@@ -208,7 +208,7 @@ interface ReadyCheck {
 export function makeReadyCheck({ store, leases, runner, clock, log }: ReadyDeps): ReadyCheck {
   let last: { at: number; answer: Promise<Readiness>; isOver: () => boolean } | null = null;
   let isLeaving = false;
-  const look = async (): Promise<Readiness> => {
+  const check = async (): Promise<Readiness> => {
     if (leases.lostTo !== null) return { ready: false, problem: TAKEN_OVER };
     try {
       await store.write("app", (tx) => leases.probe(tx), SERVICE_ROWS);
@@ -227,16 +227,16 @@ export function makeReadyCheck({ store, leases, runner, clock, log }: ReadyDeps)
   };
   /** Starts a check. Only one runs at a time, however long it takes. */
   const begin = (at: number): NonNullable<typeof last> => {
-    const looking = look();
+    const checking = check();
     let isOver = false;
     const end = (): void => {
       isOver = true;
     };
-    looking.then(end, end);
+    checking.then(end, end);
     const inTime = async (): Promise<Readiness> => {
       // The limit is real time under any clock.
-      await waitAtMost(systemClock, ANSWER_WITHIN_MS, looking);
-      return isOver ? await looking : { ready: false, problem: SILENT };
+      await waitAtMost(systemClock, ANSWER_WITHIN_MS, checking);
+      return isOver ? await checking : { ready: false, problem: SILENT };
     };
     return { at, answer: inTime(), isOver: () => isOver };
   };

@@ -218,8 +218,8 @@ export async function readPage<Item>(
     heldMs += ms ?? 0;
     if (ms === null) [look, most] = [look ?? MAX_ELSEWHERE, MAX_STEPS_ELSEWHERE];
     items.push(...page.items);
-    const enough = large ? items.length > 0 : items.length === request.limit;
-    if (page.next === null || enough || isSpent(taken)) return { items, next: page.next };
+    const isComplete = large ? items.length > 0 : items.length === request.limit;
+    if (page.next === null || isComplete || isSpent(taken)) return { items, next: page.next };
     after = readCursor(page.next);
     await yieldToEventLoop();
   }

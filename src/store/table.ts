@@ -68,13 +68,13 @@ class Selection<All extends Columns> {
   protected readonly names: readonly string[];
   /** The columns whose stored value differs from the code's. */
   protected readonly kept: readonly (readonly [name: string, kept: "flag" | "json"])[];
-  readonly #said: All;
+  readonly #all: All;
   /** Caches each SELECT by the text after the table's name, so that it is built and prepared once. */
   readonly #selects = new Map<string, string>();
 
   constructor(name: string, columns: All) {
     this.name = name;
-    this.#said = columns;
+    this.#all = columns;
     this.names = Object.keys(columns);
     this.columns = this.columnsOf();
     this.kept = Object.entries(columns).flatMap(([column, { kept }]) =>
@@ -84,7 +84,7 @@ class Selection<All extends Columns> {
 
   /** Returns a selection of only these columns. */
   pick<Name extends keyof All & string>(...names: readonly Name[]): Selection<Pick<All, Name>> {
-    const picked = Object.fromEntries(names.map((name) => [name, this.#said[name]]));
+    const picked = Object.fromEntries(names.map((name) => [name, this.#all[name]]));
     return new Selection(this.name, picked as Pick<All, Name>);
   }
 
@@ -140,7 +140,7 @@ class Selection<All extends Columns> {
       const value = row[name];
       if (value === null) continue;
       if (value === undefined) throw new Error(`${name} of ${this.name} was not selected.`);
-      row[name] = kept === "flag" ? value === 1 : (this.#said[name]?.read ?? parseJson)(value as string);
+      row[name] = kept === "flag" ? value === 1 : (this.#all[name]?.read ?? parseJson)(value as string);
     }
     return row as RowOf<Selection<All>> & Omit<Stored, keyof All>;
   }
@@ -168,7 +168,7 @@ class Table<All extends Columns> extends Selection<All> {
 
   /** Adds the row, with a value for every column. `conflict`: what follows, such as `ON CONFLICT DO NOTHING`. Returns how many rows were added. */
   async insert(tx: Writer, row: NewRowOf<Table<All>>, conflict = ""): Promise<number> {
-    this.#tell(tx, row);
+    this.#notify(tx, row);
     return await tx.run(
       conflict === "" ? this.#insert : `${this.#insert} ${conflict}`,
       this.#write(row, this.#inserted),
@@ -177,20 +177,20 @@ class Table<All extends Columns> extends Selection<All> {
 
   /** Inserts as `insert` does, without a row count, so that later writes need not wait for it. */
   async post(tx: Writer, row: NewRowOf<Table<All>>): Promise<void> {
-    this.#tell(tx, row);
+    this.#notify(tx, row);
     await tx.post(this.#insert, this.#write(row, this.#inserted));
   }
 
   /** Adds rows one after another, as `insert` does. */
   async insertEach(tx: Writer, rows: readonly NewRowOf<Table<All>>[]): Promise<void> {
-    for (const row of rows) this.#tell(tx, row);
+    for (const row of rows) this.#notify(tx, row);
     const written = rows.map((row) => this.#write(row, this.#inserted));
     await tx.postEach(this.#insert, written);
   }
 
   /** Inserts as `insert` does and returns the number that the database gave, by its column's name. */
   async insertGiven(tx: Writer, row: NewRowOf<Table<All>>): Promise<Pick<RowOf<Selection<All>>, Given<All>>> {
-    this.#tell(tx, row);
+    this.#notify(tx, row);
     const added = await tx.get<StoredRow>(this.#insertGiven, this.#write(row, this.#inserted));
     if (added === null) throw new Error(`An inserted row of ${this.name} answered nothing.`);
     return added as Pick<RowOf<Selection<All>>, Given<All>>;
@@ -198,7 +198,7 @@ class Table<All extends Columns> extends Selection<All> {
 
   /** Overwrites every column of the row with its key. Returns how many rows changed, 0 or 1. */
   async update(tx: Writer, row: RowOf<Selection<All>>): Promise<number> {
-    this.#tell(tx, row);
+    this.#notify(tx, row);
     return await this.#set(tx, this.names, this.#write(row, this.names));
   }
 
@@ -208,14 +208,14 @@ class Table<All extends Columns> extends Selection<All> {
     key: Partial<RowOf<Selection<All>>>,
     changes: Partial<RowOf<Selection<All>>>,
   ): Promise<number> {
-    this.#tell(tx, key);
+    this.#notify(tx, key);
     const names = Object.keys(changes);
     return await this.#set(tx, names, { ...this.#write(changes, names), ...this.#keyOf(key) });
   }
 
   /** Deletes the row with this key. Returns how many rows were deleted, 0 or 1. */
   async delete(tx: Writer, key: Partial<RowOf<Selection<All>>>): Promise<number> {
-    this.#tell(tx, key);
+    this.#notify(tx, key);
     return await tx.run(`DELETE FROM ${this.name} WHERE ${whereOf(this.#key)}`, this.#keyOf(key));
   }
 
@@ -254,7 +254,7 @@ class Table<All extends Columns> extends Selection<All> {
   }
 
   /** Notifies the table's topic, with the row's environment if it has one. */
-  #tell(tx: Writer, row: { environmentId?: unknown }): void {
+  #notify(tx: Writer, row: { environmentId?: unknown }): void {
     if (this.#topic === null) return;
     tx.notify(this.#topic, typeof row.environmentId === "number" ? row.environmentId : undefined);
   }

@@ -74,7 +74,7 @@ const screenOf = (columns: number): Screen => ({ columns, rows: 40, colour: true
 
 describe("tables", () => {
   test.each([40, 80, 120, 200])("fit a terminal of %d columns, and count wide characters by their width", (columns) => {
-    const { text, left } = drawTable(COLUMNS, ROWS, { screen: screenOf(columns), nowMs: NOW_MS, whole: false });
+    const { text, left } = drawTable(COLUMNS, ROWS, { screen: screenOf(columns), nowMs: NOW_MS, uncut: false });
     for (const line of text.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns);
     const plain = Bun.stripANSI(text);
     expect(plain).toContain("2 min ago");
@@ -95,7 +95,7 @@ describe("tables", () => {
     const rest = { eventType: "checkout.session.completed", preview: "ada@example.com", cameBy: null, reason: "http_error" };
     const waits = { for: "retry", until: "2030-01-02T00:04:00.000Z" };
     const items = [{ ...event, ...rest, waits }] as never[];
-    const { text, left } = drawTable(EVENT_COLUMNS, items, { screen: screenOf(80), nowMs: NOW_MS, whole: false });
+    const { text, left } = drawTable(EVENT_COLUMNS, items, { screen: screenOf(80), nowMs: NOW_MS, uncut: false });
     expect(left).toEqual([]);
     expect(Bun.stripANSI(text).split("\n")).toEqual([
       "ARRIVED     STATE   RELAY         ATTEMPTS  ID        ABOUT         REASON",
@@ -105,7 +105,7 @@ describe("tables", () => {
 
   test("leave out the last columns before a value is cut to less than ten characters", () => {
     const columns: Column<Row>[] = ["A", "B", "C", "D"].map((heading) => ({ heading, value: ({ name }) => name }));
-    const { text, left } = drawTable(columns, ROWS.slice(0, 1), { screen: screenOf(40), nowMs: NOW_MS, whole: false });
+    const { text, left } = drawTable(columns, ROWS.slice(0, 1), { screen: screenOf(40), nowMs: NOW_MS, uncut: false });
     expect(left).toEqual(["D"]);
     expect(Bun.stripANSI(text).split("\n")[1]).toBe("checkout-co…  checkout-co…  checkout-co…");
   });
@@ -115,12 +115,12 @@ describe("tables", () => {
       { heading: "AMOUNT", value: () => "1,234,567.00 EUR", right: true },
       { heading: "ID", value: ({ id }) => id },
     ];
-    const { text, left } = drawTable(columns, ROWS.slice(0, 1), { screen: screenOf(40), nowMs: NOW_MS, whole: true });
+    const { text, left } = drawTable(columns, ROWS.slice(0, 1), { screen: screenOf(40), nowMs: NOW_MS, uncut: true });
     expect({ left, row: Bun.stripANSI(text).split("\n")[1] }).toEqual({ left: ["ID"], row: "1,234,567.00 EUR" });
   });
 
   test("show states in color in a terminal, and full times and ids with --whole", () => {
-    const { text } = drawTable(COLUMNS, ROWS, { screen: screenOf(200), nowMs: NOW_MS, whole: true });
+    const { text } = drawTable(COLUMNS, ROWS, { screen: screenOf(200), nowMs: NOW_MS, uncut: true });
     expect(text).toContain("\u001b[32mdone\u001b[0m");
     expect(text).toContain("\u001b[1;31mdead\u001b[0m");
     expect(text).toContain(ROWS[0]?.id ?? "?");
@@ -129,7 +129,7 @@ describe("tables", () => {
 
   test("show every value in full in a pipe, aligned under its heading, without colors", () => {
     const [one] = ROWS;
-    const { text } = drawTable(COLUMNS.slice(0, 4), ROWS.slice(0, 1), { screen: PIPE, nowMs: NOW_MS, whole: false });
+    const { text } = drawTable(COLUMNS.slice(0, 4), ROWS.slice(0, 1), { screen: PIPE, nowMs: NOW_MS, uncut: false });
     const head = `AT${" ".repeat(24)}STATE  NAME${" ".repeat(16)}ID`;
     expect(text).toBe(`${head}\n${one?.at}  done   checkout-completed  ${one?.id}`);
   });
@@ -141,7 +141,7 @@ describe("tables", () => {
       { heading: "WHAT", value: () => sentence, wrap: true },
     ];
     for (const width of [30, 40, 80]) {
-      const { text } = drawTable(columns, ROWS.slice(0, 1), { screen: screenOf(width), nowMs: NOW_MS, whole: false });
+      const { text } = drawTable(columns, ROWS.slice(0, 1), { screen: screenOf(width), nowMs: NOW_MS, uncut: false });
       for (const line of text.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(width);
       expect(Bun.stripANSI(text).replaceAll(/\s+/g, " ")).toContain(sentence);
     }

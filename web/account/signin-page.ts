@@ -22,13 +22,13 @@ export function SigninPage({ session }: { session: Session }): View {
   const [pending, setPending] = useState<PendingFactor | null>(null);
   useEffect(() => {
     // An unreachable service changes nothing: the form stays.
-    const look = (): unknown =>
+    const update = (): unknown =>
       document.visibilityState === "visible" && resumeSession().catch(() => undefined);
-    addEventListener("focus", look);
-    document.addEventListener("visibilitychange", look);
+    addEventListener("focus", update);
+    document.addEventListener("visibilitychange", update);
     return () => {
-      removeEventListener("focus", look);
-      document.removeEventListener("visibilitychange", look);
+      removeEventListener("focus", update);
+      document.removeEventListener("visibilitychange", update);
     };
   }, []);
   if (session.mode === "local") {

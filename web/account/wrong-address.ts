@@ -8,15 +8,15 @@ import type { Session } from "./session.ts";
 
 /** Returns what to do instead, or null at the right address. `path` is the page to continue on, with the token of a one-time link. */
 export function renderWrongAddress({ address, mode, cookies }: Session, path: string): View | null {
-  const here = location.origin;
-  if (address !== null && address !== here) {
-    return html`<${Notice} kind="warn">You are at ${here}, but the dashboard of this server is at ${address} and works only there.<//>
+  const origin = location.origin;
+  if (address !== null && address !== origin) {
+    return html`<${Notice} kind="warn">You are at ${origin}, but the dashboard of this server is at ${address} and works only there.<//>
       <p><a href=${address + path}>Continue at ${address}</a></p>`;
   }
   const isHttps = location.protocol === "https:";
   if (address === null && mode === "server" && (isHttps || !cookies)) {
-    return html`<${Notice} kind="warn">You are at ${here}, but this server does not know this address, so you cannot sign in here.<//>
-      <p>Start it with <code>--base-url ${isHttps ? here : "https://…"}</code>, the https address that browsers open. Or${" "}
+    return html`<${Notice} kind="warn">You are at ${origin}, but this server does not know this address, so you cannot sign in here.<//>
+      <p>Start it with <code>--base-url ${isHttps ? origin : "https://…"}</code>, the https address that browsers open. Or${" "}
         ${!cookies && html`without <code>--host</code>, and `}open it on the machine it runs on.</p>`;
   }
   return null;

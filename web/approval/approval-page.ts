@@ -122,16 +122,16 @@ const MAX_LINKED = 5;
 function GoOn({ approval }: { approval: ApprovalView }): View {
   const { app, shown, replaceEdited } = approval;
   const place = { app, environment: "production" } as const;
-  const carried = (shown?.entries ?? []).filter(
+  const applied = (shown?.entries ?? []).filter(
     (entry) => entry.kind === "relay" && entry.state !== "deleted" && isCarried(entry, replaceEdited),
   );
-  if (carried.length === 0) return null;
+  if (applied.length === 0) return null;
   return html`<section class="card"><h2>Next steps in production</h2>
     <p>Production has its own secrets, webhooks and mail settings. The page of each relay shows its URL and what is missing.</p>
     <div class="form-actions">${
-      carried.length > MAX_LINKED
+      applied.length > MAX_LINKED
         ? html`<a class="button" href=${pagePath(place, "relays")}>Production relays</a>`
-        : carried.map(
+        : applied.map(
             ({ name }) =>
               html`<a key=${name} class="button" href=${pagePath(place, "relays", name)}>Open ${name} in production</a>`,
           )
@@ -189,10 +189,10 @@ function Facts({ approval }: { approval: ApprovalView }): View {
 function Risks({ approval }: { approval: ApprovalView }): View {
   const { shown, isMine, state, replaceEdited } = approval;
   if (shown === undefined || state !== "pending") return null;
-  const carried = shown.entries.filter((entry) => isCarried(entry, replaceEdited));
-  const warned = (code: string) => carried.filter((entry) => entry.warnings.some((one) => one.code === code));
+  const applied = shown.entries.filter((entry) => isCarried(entry, replaceEdited));
+  const warned = (code: string) => applied.filter((entry) => entry.warnings.some((one) => one.code === code));
   const widened = [
-    ...carried.filter(({ capturedCall }) => capturedCall?.widens === true),
+    ...applied.filter(({ capturedCall }) => capturedCall?.widens === true),
     ...warned("unsigned_events").filter(({ kind }) => kind !== "relay"),
   ];
   const links = warned("payment_link_goes_live");

@@ -1,7 +1,7 @@
 /** Formats counts: "1 action", "2 actions", "1,204". */
 
-export function formatCount(count: number, one: string, many = `${one}s`): string {
-  return `${formatNumber(count)} ${count === 1 ? one : many}`;
+export function formatCount(count: number, one: string, plural = `${one}s`): string {
+  return `${formatNumber(count)} ${count === 1 ? one : plural}`;
 }
 
 /**

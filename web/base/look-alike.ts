@@ -100,8 +100,8 @@ function readWord(word: string, from: number): Word {
   const read: Word = { looks: [], hasLatin: false, foreign: new Set() };
   let at = from;
   for (const character of word) {
-    const look = lookOf(character);
-    if (look !== null) read.looks.push({ at, character, ...look });
+    const lookAlike = lookOf(character);
+    if (lookAlike !== null) read.looks.push({ at, character, ...lookAlike });
     else if (/\p{Script=Latin}/u.test(character)) read.hasLatin = true;
     else if (/\p{L}/u.test(character)) read.foreign.add(scriptOf(character));
     at += character.length;

@@ -20,14 +20,14 @@ export function isReading(): boolean {
 export function useRests(): Rests | null {
   const [why, setWhy] = useState(whyRests);
   useLayoutEffect(() => {
-    const look = (): void => setWhy(whyRests());
-    addEventListener("scroll", look, { passive: true });
-    document.addEventListener("selectionchange", look);
-    document.addEventListener("visibilitychange", look);
+    const update = (): void => setWhy(whyRests());
+    addEventListener("scroll", update, { passive: true });
+    document.addEventListener("selectionchange", update);
+    document.addEventListener("visibilitychange", update);
     return () => {
-      removeEventListener("scroll", look);
-      document.removeEventListener("selectionchange", look);
-      document.removeEventListener("visibilitychange", look);
+      removeEventListener("scroll", update);
+      document.removeEventListener("selectionchange", update);
+      document.removeEventListener("visibilitychange", update);
     };
   }, []);
   return why;

@@ -26,9 +26,9 @@ const scrollLeft = new Map<string, number>();
 /** Longest wait for a left scroll position while its page loads. */
 const RETURN_MS = 5_000;
 /** Address of the shown page. During `popstate` the browser's address is already the next one. */
-let at = here();
+let at = currentAddress();
 
-function here(): string {
+function currentAddress(): string {
   return location.pathname + location.search;
 }
 
@@ -89,7 +89,7 @@ export function asLeft(path: string): string {
  * `isConfirmed`: the page does not ask, because the user confirmed or stays on the page.
  */
 export function navigate(to: string, { replace = false, back = false, isConfirmed = false } = {}): void {
-  if (to === here() || (!isConfirmed && !mayLeave())) return;
+  if (to === currentAddress() || (!isConfirmed && !mayLeave())) return;
   const samePath = new URL(to, location.origin).pathname === location.pathname;
   leave();
   if (!samePath) leftFrom = document.activeElement;
@@ -101,7 +101,7 @@ export function navigate(to: string, { replace = false, back = false, isConfirme
 }
 
 function show(): void {
-  at = here();
+  at = currentAddress();
   current.set(read());
 }
 
@@ -109,17 +109,17 @@ function show(): void {
 function scrollBack(): void {
   const [address, y] = [at, scrollLeft.get(at) ?? 0];
   let until = Number.POSITIVE_INFINITY;
-  const over = new AbortController();
+  const ended = new AbortController();
   const move = (): void => {
-    const isWanted = at === address && !over.signal.aborted;
+    const isWanted = at === address && !ended.signal.aborted;
     if (isWanted) scrollTo(0, y);
     if (isWanted && Math.abs(scrollY - y) > 1 && performance.now() < until) requestAnimationFrame(move);
-    else over.abort();
+    else ended.abort();
   };
   requestAnimationFrame(() => {
     until = performance.now() + RETURN_MS;
     for (const act of ["wheel", "touchstart", "pointerdown", "keydown"])
-      addEventListener(act, () => over.abort(), { passive: true, signal: over.signal });
+      addEventListener(act, () => ended.abort(), { passive: true, signal: ended.signal });
     move();
   });
 }
@@ -139,7 +139,7 @@ export function setQuery(changes: Readonly<Record<string, string>>): void {
 export function startRouting(): void {
   history.scrollRestoration = "manual";
   addEventListener("popstate", () => {
-    if (here() !== at && !mayLeave()) return history.pushState(null, "", at);
+    if (currentAddress() !== at && !mayLeave()) return history.pushState(null, "", at);
     leave();
     leftFrom = document.activeElement;
     show();

@@ -114,8 +114,8 @@ export function formatFullTime(iso: string): string {
   if (Number.isNaN(date.getTime())) return iso;
   const chosen = timeZone.get();
   const other = chosen === "utc" ? "local" : "utc";
-  const said = `${formatIn("exact", date)} ${isAwayFromUtc() ? zoneName(chosen, date) : "UTC"}`;
-  return isAwayFromUtc() ? `${said} · ${formatIn("clock", date, other)} ${zoneName(other, date)}` : said;
+  const text = `${formatIn("exact", date)} ${isAwayFromUtc() ? zoneName(chosen, date) : "UTC"}`;
+  return isAwayFromUtc() ? `${text} · ${formatIn("clock", date, other)} ${zoneName(other, date)}` : text;
 }
 
 export function formatClock(iso: string): string {
@@ -144,14 +144,14 @@ export const SAID_TIME = String.raw`\d{4}-\d\d-\d\d(?:T\d\d:\d\d:[\d.]+Z| \d\d:\
 const IS_SAID_TIME = new RegExp(`^${SAID_TIME}$`);
 
 /** Converts a time of a message to ISO, or returns null. */
-export function readMoment(said: string): string | null {
-  if (!IS_SAID_TIME.test(said)) return null;
-  return said.endsWith(" UTC") ? `${said.slice(0, 10)}T${said.slice(11, 16)}:00.000Z` : said;
+export function readMoment(text: string): string | null {
+  if (!IS_SAID_TIME.test(text)) return null;
+  return text.endsWith(" UTC") ? `${text.slice(0, 10)}T${text.slice(11, 16)}:00.000Z` : text;
 }
 
 /** Replaces the times in a message of the service for use in titles. The component `Sentence` does this itself. */
 export function formatTimesIn(sentence: string, now: number): string {
-  return sentence.replaceAll(new RegExp(SAID_TIME, "g"), (said) =>
-    formatMoment(readMoment(said) ?? said, now),
+  return sentence.replaceAll(new RegExp(SAID_TIME, "g"), (text) =>
+    formatMoment(readMoment(text) ?? text, now),
   );
 }

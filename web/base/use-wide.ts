@@ -6,10 +6,10 @@ export function useWide(px: number): boolean {
   const [isWide, setWide] = useState(() => matchMedia(`(min-width: ${px}px)`).matches);
   useEffect(() => {
     const query = matchMedia(`(min-width: ${px}px)`);
-    const look = (): void => setWide(query.matches);
-    query.addEventListener("change", look);
-    look();
-    return () => query.removeEventListener("change", look);
+    const update = (): void => setWide(query.matches);
+    query.addEventListener("change", update);
+    update();
+    return () => query.removeEventListener("change", update);
   }, [px]);
   return isWide;
 }

@@ -154,7 +154,7 @@ function Row({
   const { steps, value, level, position, siblings, isOpen, isMore } = row;
   // The content of the row is its accessible name.
   const name = isFound ? steps.join(".") : String(steps.at(-1) ?? "body");
-  const said = isMore ? `Show more of ${formatNumber(sizeOf(value))}` : formatRow(value);
+  const text = isMore ? `Show more of ${formatNumber(sizeOf(value))}` : formatRow(value);
   const indent = `payload-level-${Math.min(level, MAX_INDENT)}`;
   return html`<div role="treeitem" class="payload-row ${indent}" aria-level=${level} aria-posinset=${position} aria-setsize=${siblings}
     aria-expanded=${isOpen === null ? undefined : String(isOpen)} aria-haspopup=${isOpen === null && !isMore ? "menu" : undefined}
@@ -162,8 +162,8 @@ function Row({
     <div class="payload-line"><span class="json-turn" aria-hidden="true">${isOpen === null ? "" : isOpen ? "▾" : "▸"}</span>
       <span class="payload-text">${
         isMore
-          ? html`<span class="link">${said}</span>`
-          : html`<span class=${typeof steps.at(-1) === "number" && !isFound ? "json-index" : "json-name"}>${escapeTricky(cut(name))}</span><span class="json-mark">: </span><span class=${classOf(value)}>${escapeTricky(said)}</span>${names.map((one) => html`<span key=${one}><span class="off-screen">mapped as</span> <span class="payload-name">${one}</span></span>`)}`
+          ? html`<span class="link">${text}</span>`
+          : html`<span class=${typeof steps.at(-1) === "number" && !isFound ? "json-index" : "json-name"}>${escapeTricky(cut(name))}</span><span class="json-mark">: </span><span class=${classOf(value)}>${escapeTricky(text)}</span>${names.map((one) => html`<span key=${one}><span class="off-screen">mapped as</span> <span class="payload-name">${one}</span></span>`)}`
       }</span></div>
     ${menu !== false && html`<div class="payload-menu-place" onClick=${(event: MouseEvent) => event.stopPropagation()}>${menu}</div>`}
   </div>`;
@@ -179,8 +179,8 @@ function formatRow(value: Json): string {
     const count = formatCount(listParts(value).length, isList ? "item" : "field");
     return isList ? `[${count}]` : `{${count}}`;
   }
-  const said = cut(formatValue(value));
-  return typeof value === "string" ? `"${said}"` : said;
+  const text = cut(formatValue(value));
+  return typeof value === "string" ? `"${text}"` : text;
 }
 
 function classOf(value: Json): string {

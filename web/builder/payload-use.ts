@@ -110,8 +110,8 @@ function requestUses(
       edit: (text) => (isCustomer ? removeAt(text, ["trigger", "customer"]) : nameCustomer(text, own, path)),
     },
   ];
-  const said = value === null ? null : formatValue(value);
-  if (said !== null) uses.push(conditionOf(root, own, suggestion, path, said));
+  const valueText = value === null ? null : formatValue(value);
+  if (valueText !== null) uses.push(conditionOf(root, own, suggestion, path, valueText));
   return {
     template,
     name: own,
@@ -131,7 +131,7 @@ function conditionOf(
   own: string | null,
   suggestion: string,
   path: string,
-  said: string,
+  valueText: string,
 ): Use {
   const written = own === null ? null : nodeAt(root, ["trigger", "when", own]);
   const texts =
@@ -140,16 +140,16 @@ function conditionOf(
       : written.kind === "list"
         ? written.items.map(({ value }) => value)
         : [written.value];
-  const isOn = texts.includes(said);
-  const shown = said.length > 40 ? `${said.slice(0, 40)}…` : said;
+  const isOn = texts.includes(valueText);
+  const shown = valueText.length > 40 ? `${valueText.slice(0, 40)}…` : valueText;
   const name = own ?? suggestion;
   const field = ["trigger", "when", name];
   const edit = (text: string): string => {
     if (!isOn) {
       const mapped = own === null ? mapTo(text, name, path) : text;
-      return setValue(mapped, field, texts.length === 0 ? said : [...texts, said]);
+      return setValue(mapped, field, texts.length === 0 ? valueText : [...texts, valueText]);
     }
-    const rest = texts.filter((one) => one !== said);
+    const rest = texts.filter((one) => one !== valueText);
     if (rest.length > 0) return setValue(text, field, rest.length === 1 ? (rest[0] ?? "") : rest);
     return dropCondition(text, name);
   };
@@ -211,10 +211,12 @@ function recordUses(
   const isPlain = ["string", "number", "boolean"].includes(typeof value) || value instanceof ExactNumber;
   if (!isPlain) return { template, obstacle: null };
   const written = nodeAt(root, ["trigger", "where", field]);
-  const said = formatValue(value);
+  const valueText = formatValue(value);
   const isOn =
-    written !== null && written.value === said && (written.kind === "text") === (typeof value === "string");
-  const shown = said.length > 40 ? `${said.slice(0, 40)}…` : said;
+    written !== null &&
+    written.value === valueText &&
+    (written.kind === "text") === (typeof value === "string");
+  const shown = valueText.length > 40 ? `${valueText.slice(0, 40)}…` : valueText;
   const edit = (text: string): string =>
     isOn ? dropCondition(text, field, "where") : setValue(text, ["trigger", "where", field], value);
   return { template, obstacle: null, uses: [{ label: `Only when this is “${shown}”`, isOn, edit }] };

@@ -68,8 +68,8 @@ const PREFIX = "relay.request.";
 const known = new Map<string, SeenRequest>();
 
 export function recallSeen(key: string): SeenRequest | null {
-  const here = known.get(key);
-  if (here !== undefined) return here;
+  const stored = known.get(key);
+  if (stored !== undefined) return stored;
   try {
     const kept: unknown = JSON.parse(sessionStorage.getItem(PREFIX + key) ?? "null");
     return isSeen(kept) ? kept : null;

@@ -20,7 +20,7 @@ interface Named {
 }
 
 type Found = readonly [words: string, path: readonly string[], query?: Record<string, string>];
-type Way = (named: Named, relayHere: string | undefined) => Found;
+type Way = (named: Named, currentRelay: string | undefined) => Found;
 
 const at =
   (words: string, section: string, tab?: string): Way =>
@@ -28,9 +28,9 @@ const at =
 
 const listed =
   (title: string, section: string): Way =>
-  ({ flags }, relayHere) => {
+  ({ flags }, currentRelay) => {
     const asked = ["relay", "state", "reason", "person"].flatMap((name) => {
-      const value = flags.get(name) ?? (name === "relay" ? relayHere : undefined);
+      const value = flags.get(name) ?? (name === "relay" ? currentRelay : undefined);
       return value === undefined ? [] : [[name, value] as const];
     });
     const words = asked.map(([, value]) => (value === "any" ? "failed" : value)).join(", ");
@@ -44,8 +44,8 @@ const event: Way = (named, relay) =>
 
 const relayAt =
   (tab = "", title = ""): Way =>
-  ({ first }, here) => {
-    const name = first ?? here;
+  ({ first }, currentRelay) => {
+    const name = first ?? currentRelay;
     if (name === undefined) return ["Relays", ["relays"]];
     return [`Relays › ${name}${title === "" ? "" : ` › ${title}`}`, ["relays", name], { tab }];
   };
@@ -171,17 +171,17 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
 
 /** Returns the page of a command. `address` is the current address. A command has no page if the address has no place, as on a sign-in page. */
 export function pageOfCommand(command: string, address: string): CommandPage | null {
-  const [here, words] = [readPlace(address), command.split(" ").slice(1)];
+  const [currentPlace, words] = [readPlace(address), command.split(" ").slice(1)];
   const own = [words.slice(0, 2).join(" "), words[0] ?? ""].find((name) => Object.hasOwn(WAYS, name));
-  if (here === null || own === undefined) return null;
+  if (currentPlace === null || own === undefined) return null;
   const [way, button = null] = WAYS[own] ?? [at("", "")];
   const named = readNamed(words.slice(own.split(" ").length));
-  const [section, relayHere] = here.rest;
-  const [said, path, query = {}] = way(named, section === "relays" ? relayHere : undefined);
+  const [section, currentRelay] = currentPlace.rest;
+  const [title, path, query = {}] = way(named, section === "relays" ? currentRelay : undefined);
   const isHold = own === "settings set" && named.first === "held";
   return {
-    words: said,
-    href: pagePath(placeOf(named, here.place), ...path) + writeQuery(query),
+    words: title,
+    href: pagePath(placeOf(named, currentPlace.place), ...path) + writeQuery(query),
     button: isHold ? "Release the hold" : button,
   };
 }
@@ -197,9 +197,9 @@ function readNamed(words: readonly string[]): Named {
   return { first, flags };
 }
 
-function placeOf({ flags }: Named, here: Place): Place {
+function placeOf({ flags }: Named, currentPlace: Place): Place {
   const asked = readPlace(
-    `/apps/${flags.get("app") ?? here.app}/${flags.get("environment") ?? here.environment}`,
+    `/apps/${flags.get("app") ?? currentPlace.app}/${flags.get("environment") ?? currentPlace.environment}`,
   );
-  return asked?.place ?? here;
+  return asked?.place ?? currentPlace;
 }

@@ -29,10 +29,10 @@ export function CopyButton({
     setOutcome(isCopied ? "copied" : "refused");
     if (isCopied) onCopied?.();
   };
-  const said =
+  const status =
     outcome === "copied" ? "Copied" : outcome === "refused" ? "Select the text and press Ctrl+C" : words;
-  return html`<button type="button" class="copy ${words === null ? "icon-only" : ""}" aria-label=${said === words ? label : said} title=${label}
+  return html`<button type="button" class="copy ${words === null ? "icon-only" : ""}" aria-label=${status === words ? label : status} title=${label}
     onClick=${() => void copy()}>
-    <${Icon} name=${outcome === "copied" ? "check" : "copy"} size=${14} />${said !== null && html`<span>${said}</span>`}
+    <${Icon} name=${outcome === "copied" ? "check" : "copy"} size=${14} />${status !== null && html`<span>${status}</span>`}
   </button>`;
 }

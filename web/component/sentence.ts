@@ -22,41 +22,41 @@ export function Sentence({ text, isLink = false }: { text: string; isLink?: bool
   if (text.length > SHORT_CHARS) return html`<${SafeText} text=${text} />`;
   const asked = query.toString();
   const leads = !isLink && readPlace(path) !== null;
-  const here = leads ? { path, address: asked === "" ? path : `${path}?${asked}` } : null;
+  const current = leads ? { path, address: asked === "" ? path : `${path}?${asked}` } : null;
   return html`<bdi class="safe">${text
     .split(MARKED)
     .map((part, at, parts) =>
-      at % 2 === 1 ? mark(part, here) : escapeTricky(leadTo(part, parts[at + 1] ?? "", here)),
+      at % 2 === 1 ? mark(part, current) : escapeTricky(leadTo(part, parts[at + 1] ?? "", current)),
     )}</bdi>`;
 }
 
 /** Replaces the word before a command that a page's name replaces: "with relay mail set" becomes "in Mail". */
-function leadTo(text: string, next: string, here: Here | null): string {
+function leadTo(text: string, next: string, current: CurrentPage | null): string {
   const name = next.startsWith("`") ? next.slice(1, -1) : next;
-  const page = here !== null && name.startsWith("relay ") ? pageOfCommand(name, here.path) : null;
-  if (here === null || page === null) return text;
-  if (page.button !== null && page.href.split("?")[0] === here.path) return text;
-  return text.replace(/\bwith $/, page.href === here.address ? "on " : "in ");
+  const page = current !== null && name.startsWith("relay ") ? pageOfCommand(name, current.path) : null;
+  if (current === null || page === null) return text;
+  if (page.button !== null && page.href.split("?")[0] === current.path) return text;
+  return text.replace(/\bwith $/, page.href === current.address ? "on " : "in ");
 }
 
-interface Here {
+interface CurrentPage {
   path: string;
   address: string;
 }
 
-function mark(part: string, here: Here | null): View {
+function mark(part: string, current: CurrentPage | null): View {
   const at = readMoment(part);
   if (at !== null) return html`<${Moment} at=${at} />`;
   const name = part.startsWith("`") ? part.slice(1, -1) : part;
   if (!name.startsWith("relay ")) return html`<code>${escapeTricky(name)}</code>`;
-  const page = here === null ? null : pageOfCommand(name, here.path);
-  if (here === null || page === null)
+  const page = current === null ? null : pageOfCommand(name, current.path);
+  if (current === null || page === null)
     return html`<code class="command" title="A terminal command. Click it to select it.">${escapeTricky(name)}</code>`;
   const { words, href, button } = page;
   const title = `On the command line: ${name}`;
-  if (button !== null && href.split("?")[0] === here.path)
+  if (button !== null && href.split("?")[0] === current.path)
     return html`<span title=${title}><b>${button}</b> on this page</span>`;
-  if (href === here.address) return html`<span title=${title}>this page</span>`;
+  if (href === current.address) return html`<span title=${title}>this page</span>`;
   return html`<a class="command-page" href=${href} title=${title}>${escapeTricky(button === null ? words : `${words} › ${button}`)}</a>`;
 }
 

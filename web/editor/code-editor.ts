@@ -120,9 +120,9 @@ export function mountEditor({
       search({ top: true }),
       completes(knowText),
       hoverTooltip((view, at): Tooltip | null => {
-        const said = describeAt(view.state, at);
-        if (said === null) return null;
-        const { words, spot } = said;
+        const description = describeAt(view.state, at);
+        if (description === null) return null;
+        const { words, spot } = description;
         return { pos: spot.from, end: spot.to, above: true, create: () => ({ dom: drawWords(words) }) };
       }),
       EditorView.lineWrapping,

@@ -41,7 +41,7 @@ function completeName(known: Known, spot: JsonSpot, pos: number, explicit: boole
   const allowed = allowedAt(known, spot.steps);
   if (allowed === null) return null;
   const { schema } = allowed;
-  const there = new Set(nodeAt(known.root, spot.steps)?.members.map(({ name }) => name));
+  const present = new Set(nodeAt(known.root, spot.steps)?.members.map(({ name }) => name));
   const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => ({
     name,
     field,
@@ -53,7 +53,7 @@ function completeName(known: Known, spot: JsonSpot, pos: number, explicit: boole
   const named = namesFor(known, schema["x-names"], spot.steps).map((name) => ({ name, info: undefined }));
   const others = [...known_, ...named].map((one) => ({ ...one, field: free, isRequired: false }));
   const options = [...fields, ...others]
-    .filter(({ name }) => !there.has(name) || (spot.from < pos && spot.hasValue))
+    .filter(({ name }) => !present.has(name) || (spot.from < pos && spot.hasValue))
     .map(
       ({ name, field, info, isRequired }): Completion => ({
         label: name,
@@ -137,8 +137,8 @@ function putValue(view: EditorView, at: number, value: unknown): void {
 }
 
 /** Returns the text before and after the caret for a new value. */
-function emptyValue({ type, oneOf, required, const: only }: Schema): [open: string, close: string] {
-  if (only !== undefined) return [JSON.stringify(only), ""];
+function emptyValue({ type, oneOf, required, const: fixed }: Schema): [open: string, close: string] {
+  if (fixed !== undefined) return [JSON.stringify(fixed), ""];
   if (oneOf !== undefined) return [`{ "${required?.[0] ?? ""}": "`, '" }'];
   if (type === "array") return ["[", "]"];
   if (type === "object") return ["{ ", " }"];

@@ -47,11 +47,11 @@ export function DefinitionEditor({
   const [state, setState] = useState<"loading" | "ready" | "failed">("loading");
 
   useEffect(() => {
-    let gone = false;
+    let isUnmounted = false;
     const start = async (): Promise<void> => {
       const { mountEditor } = await import("./code-editor.ts");
       const { current } = host;
-      if (gone || current === null) return;
+      if (isUnmounted || current === null) return;
       const shadow = current.shadowRoot ?? current.attachShadow({ mode: "open" });
       const { activeElement } = document;
       const caret = area.current !== null && activeElement === area.current ? area.current : null;
@@ -74,10 +74,10 @@ export function DefinitionEditor({
       setState("ready");
     };
     start().catch(() => {
-      if (!gone) setState("failed");
+      if (!isUnmounted) setState("failed");
     });
     return () => {
-      gone = true;
+      isUnmounted = true;
       editor.current?.destroy();
       editor.current = null;
     };

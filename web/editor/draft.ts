@@ -22,8 +22,8 @@ export function ownDrafts(email: string): void {
 const known = new Map<string, Draft>();
 
 function readDraft(key: string): Draft | null {
-  const here = known.get(key);
-  if (here !== undefined) return here;
+  const stored = known.get(key);
+  if (stored !== undefined) return stored;
   try {
     const kept = JSON.parse(localStorage.getItem(PREFIX + key) ?? "null") as Draft | null;
     return typeof kept?.text === "string" && typeof kept.version === "number" ? kept : null;

@@ -34,8 +34,8 @@ export function findJsonProblem(text: string): JsonProblem | null {
   TOKEN.lastIndex = 0;
   let read = 0;
   for (let found = TOKEN.exec(text); found !== null; found = TOKEN.exec(text)) {
-    const [whole, mark, quoted, word = ""] = found;
-    read = found.index + whole.length;
+    const [match, mark, quoted, word = ""] = found;
+    read = found.index + match.length;
     const shown = mark ?? quoted ?? word;
     const kind = mark !== undefined ? "mark" : quoted !== undefined ? "text" : "word";
     const problem = reader.take({ kind, text: shown, from: read - shown.length, to: read });

@@ -35,8 +35,8 @@ export function readTree(text: string): JsonNode | null {
   const open: Open[] = [];
   TOKEN.lastIndex = 0;
   for (let token = TOKEN.exec(text); token !== null; token = TOKEN.exec(text)) {
-    const [whole, mark, quoted, word] = token;
-    const to = token.index + whole.length;
+    const [match, mark, quoted, word] = token;
+    const to = token.index + match.length;
     const from = to - (mark ?? quoted ?? word ?? "").length;
     const top = open.at(-1);
     if (mark === "}" || mark === "]") {

@@ -117,10 +117,10 @@ export function choicesAt(known: Known, steps: readonly Step[]): Choice[] {
       info: description,
     }));
   }
-  const whole = variantsAt(known, steps);
+  const missing = variantsAt(known, steps);
   const allowed = allowedAt(known, steps);
-  if (whole !== null && nodeAt(known.root, steps) === null) {
-    return (whole.oneOf ?? []).map(({ title, description, examples }) => ({
+  if (missing !== null && nodeAt(known.root, steps) === null) {
+    return (missing.oneOf ?? []).map(({ title, description, examples }) => ({
       value: examples?.[0],
       title,
       info: description,

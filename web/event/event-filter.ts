@@ -47,18 +47,18 @@ export function formatFilter(query: URLSearchParams): string {
 }
 
 /** Filter of the last shown list. */
-let listed: { said: string; filter: Record<string, string> } = { said: "", filter: {} };
+let listed: { key: string; filter: Record<string, string> } = { key: "", filter: {} };
 
 /** Returns the API query for the list. Its span does not move while the user reads. */
 export function filterToList(query: URLSearchParams): Record<string, string> {
-  if (listed.said !== formatFilter(query) || !isReading())
-    listed = { said: formatFilter(query), filter: readFilter(query) };
+  if (listed.key !== formatFilter(query) || !isReading())
+    listed = { key: formatFilter(query), filter: readFilter(query) };
   return listed.filter;
 }
 
 /** Returns the API query of the last shown list, whose data is loaded, even if its span has moved since. */
 export function filterAsListed(query: URLSearchParams): Record<string, string> {
-  return listed.said === formatFilter(query) ? listed.filter : readFilter(query);
+  return listed.key === formatFilter(query) ? listed.filter : readFilter(query);
 }
 
 /**

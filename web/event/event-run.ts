@@ -54,11 +54,11 @@ function stretchesOf({ startedAt, finishedAt, results }: Run): (Stretch | null)[
     end = from + tookMs;
     return { from, tookMs };
   });
-  const whole = Math.max(1, end, finishedAt === null ? 0 : Date.parse(finishedAt) - start);
+  const totalMs = Math.max(1, end, finishedAt === null ? 0 : Date.parse(finishedAt) - start);
   return spans.map((span) => {
     if (span === null) return null;
-    const width = Math.max(LEAST_WIDTH, (span.tookMs / whole) * 1_000);
-    return { from: Math.min(1_000 - width, (span.from / whole) * 1_000), width };
+    const width = Math.max(LEAST_WIDTH, (span.tookMs / totalMs) * 1_000);
+    return { from: Math.min(1_000 - width, (span.from / totalMs) * 1_000), width };
   });
 }
 

@@ -62,14 +62,14 @@ function find(payload: Json, text: string): { places: Found[]; isMore: boolean }
     if (places.length === MAX_FOUND || looked === MAX_LOOKED_AT) return { places, isMore: true };
     const { value, key } = spot;
     const isList = Array.isArray(value);
-    const said = isList || isObject(value) ? "" : formatValue(value);
+    const shownValue = isList || isObject(value) ? "" : formatValue(value);
     const isNamed =
       key !== null &&
       spot.above !== null &&
       !Array.isArray(spot.above.value) &&
       key.toLowerCase().includes(text);
-    if (isNamed || said.toLowerCase().includes(text))
-      places.push({ path: pathOf(spot), value: cutAround(said, text) });
+    if (isNamed || shownValue.toLowerCase().includes(text))
+      places.push({ path: pathOf(spot), value: cutAround(shownValue, text) });
     const inside = isList || isObject(value) ? Object.entries(value) : [];
     for (const [name, item] of inside.reverse()) left.push({ value: item, key: name, above: spot });
   }

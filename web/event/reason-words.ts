@@ -73,8 +73,8 @@ function explainWaiting(event: Event, brake: Brake, now: number): string {
       Date.parse(event.nextAttemptAt) <= now
         ? "now"
         : `${formatWhen(event.nextAttemptAt, now)}, at ${formatClock(event.nextAttemptAt)}`;
-    const again = event.attempts === 0 ? "The event runs" : "The next attempt is";
-    return `${again} ${when}.${failed}`;
+    const subject = event.attempts === 0 ? "The event runs" : "The next attempt is";
+    return `${subject} ${when}.${failed}`;
   }
   return event.replays > 0 && event.attempts === 0
     ? "Queued for replay."
@@ -90,13 +90,13 @@ function formatCutOff({ reason, attempts }: Event): string {
 function explainDone(event: Event): Pick<Reason, "text" | "why"> {
   const results = event.runs.at(-1)?.results ?? [];
   const skipped = results.filter(({ outcome }) => outcome === "skipped");
-  const [only] = results;
+  const [single] = results;
   // The service may have stored no result of the last run.
-  if (only === undefined) return { text: "The event is done.", why: null };
+  if (single === undefined) return { text: "The event is done.", why: null };
   if (skipped.length === 0) {
     const isOne = results.length === 1;
     const text = isOne
-      ? `${formatActionType(only.type)}: done.`
+      ? `${formatActionType(single.type)}: done.`
       : `All ${formatCount(results.length, "action")} are done.`;
     return { text, why: null };
   }

@@ -25,16 +25,16 @@ interface Props {
 }
 
 export function ReplayChosen({ place, ids, onClose }: Props): View {
-  const [only] = ids;
-  if (ids.length !== 1 || only === undefined)
+  const [single] = ids;
+  if (ids.length !== 1 || single === undefined)
     return html`<${Several} place=${place} ids=${ids} onClose=${onClose} />`;
   const done = (event: Event): void => {
-    put(apiPath(place, "events", only), { event });
+    put(apiPath(place, "events", single), { event });
     invalidate(apiPath(place, "events"));
     notifyDone("Queued for replay. The result appears on its page.");
     onClose();
   };
-  return html`<${EventReplay} place=${place} id=${only} onClose=${onClose} onReplayed=${done} />`;
+  return html`<${EventReplay} place=${place} id=${single} onClose=${onClose} onReplayed=${done} />`;
 }
 
 interface Planned {

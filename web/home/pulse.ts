@@ -127,8 +127,8 @@ function Figures({
 /** Shows how many requests were rejected, and their share of all requests. */
 function Refused({ place, counts }: { place: Place; counts: ReturnType<typeof addUp> | null }): View {
   const rejected = counts?.rejected ?? 0;
-  const came = counts === null ? 0 : rejected + totalOf(counts);
-  const share = came === 0 ? 0 : Math.round((rejected / came) * 1_000) / 10;
+  const requests = counts === null ? 0 : rejected + totalOf(counts);
+  const share = requests === 0 ? 0 : Math.round((rejected / requests) * 1_000) / 10;
   const words = `Rejected requests${rejected > 0 ? ` (${share}\u00a0%)` : ""}`;
   return html`<li class="figure figure-refused ${rejected > 0 ? "some" : ""}"><a href=${pagePath(place, "requests") + writeQuery({ outcome: "refused" })}>
       <b>${counts === null ? "…" : formatNumber(rejected)}</b> <span><${StateShape} state="refused" />${words}</span></a></li>`;

@@ -45,7 +45,7 @@ function Record({ place, domain }: { place: Place; domain: Domain }): View {
   const { settings } = useSettings(place);
   const isWithoutServer = settings?.mail.smtp === null && place.environment !== "local";
   const { record, verified } = domain;
-  const look = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     setFound(null);
     const path = apiPath(place, "sender-domain", "verify");
     const sent = await send<{ message: string }>({ method: "POST", path, changes: pathsOf(place) });
@@ -55,7 +55,7 @@ function Record({ place, domain }: { place: Place; domain: Domain }): View {
     <p>${verified ? html`<${StateMark} state="done" word="Verified" /> <${Ago} at=${domain.verifiedAt} />: Relay sends mail from this domain.` : html`<${StateMark} state="queued" word="Not verified yet" />: Relay sends no mail until it finds the DNS record below.`}</p>
     <dl class="dns">
       <${Part} name="Type" value=${record.type} /><${Part} name="Name" value=${record.name} /><${Part} name="Value" value=${record.value} /></dl>
-    <div class="form-actions"><button data-needs="edit_settings" type="button" class=${verified ? "" : "primary"} disabled=${isSending} onClick=${() => void look()}>
+    <div class="form-actions"><button data-needs="edit_settings" type="button" class=${verified ? "" : "primary"} disabled=${isSending} onClick=${() => void check()}>
       ${isSending ? "Checking…" : "Check again"}</button>
       <span class="quiet">${domain.checkedAt === null ? "Not checked yet." : html`Last checked <${Ago} at=${domain.checkedAt} />.`}</span></div>
     <div role="status">${found !== null && html`<${Notice} kind=${verified ? "good" : "warn"}><${Sentence} text=${found} /><//>`}</div>

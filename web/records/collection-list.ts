@@ -26,10 +26,10 @@ type Row = Collection & { id: string };
 /** Shows the collections, or with `?tab=files` the files of their records. */
 export function CollectionListPage({ place, query }: PageProps): View {
   const isFiles = query.get("tab") === "files";
-  const here = pagePath(place, "records");
+  const path = pagePath(place, "records");
   const tabs = [
-    { name: "", title: "Collections", href: here },
-    { name: "files", title: "Files", href: `${here}?tab=files` },
+    { name: "", title: "Collections", href: path },
+    { name: "files", title: "Files", href: `${path}?tab=files` },
   ];
   return html`<${PageHead} title="Records" />
     <${TabLinks} label="Records" tabs=${tabs} chosen=${isFiles ? "files" : ""} />

@@ -30,13 +30,13 @@ const CELL_CHARS = 60;
 export function RecordListPage({ place, params, query }: PageProps): View {
   const name = params.collection ?? "";
   const shown = useLoad<ShownCollection>(apiPath(place, "collections", name)).data;
-  const whose = { owner: query.get("owner"), to: query.get("to") };
+  const owned = { owner: query.get("owner"), to: query.get("to") };
   const path = apiPath(place, "collections", name, "records");
   const q = query.get("q") ?? "";
-  const records = useList<Record>(path + writeQuery({ ...whose, q }), REFRESH_MS);
+  const records = useList<Record>(path + writeQuery({ ...owned, q }), REFRESH_MS);
   const [isMaking, setMaking] = useState(false);
   const [isChanging, setChanging] = useState(false);
-  const person = whose.owner ?? whose.to;
+  const person = owned.owner ?? owned.to;
   const back = { back: "Records", backTo: pagePath(place, "records") };
   return html`<${PageHead} title=${name} ...${back} aside=${
     shown !== undefined && html`<span class="chip">${shown.collection.kind}</span>`
@@ -49,7 +49,7 @@ export function RecordListPage({ place, params, query }: PageProps): View {
     ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} />`}
     <div class="filters" role="search" aria-label="Filter records">
       <${SearchBox} value=${q} label="Text in a record" needs="read_payloads" onValue=${(typed: string) => setQuery({ q: typed.trim() })} />
-      ${person !== null && html`<span class="chip">${whose.owner !== null ? "of" : "for"} <${PersonById} place=${place} id=${person} /></span>`}
+      ${person !== null && html`<span class="chip">${owned.owner !== null ? "of" : "for"} <${PersonById} place=${place} id=${person} /></span>`}
       ${(person !== null || q !== "") && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}</div>
     ${records.error !== null && records.items !== undefined && html`<${StaleNotice} error=${records.error} />`}
     ${

@@ -121,7 +121,7 @@ function PersonLine({
 function Rows({ rows }: { rows: readonly Json[] }): View {
   return html`<dl class="explained-rows">${rows.filter(isObject).map((row, at) => {
     const { name, path, found, value, part, ...place } = row;
-    const where = Object.entries(place).map(([key, said]) => `${key} ${String(said)}`);
+    const where = Object.entries(place).map(([key, text]) => `${key} ${String(text)}`);
     return html`<div key=${at} class=${found === false ? "lost" : ""}><dt>${String(name ?? part)}</dt><dd>${
       part !== undefined
         ? html`<${SafeText} text=${where.join(", ")} limit=${300} />`

@@ -13,16 +13,16 @@ interface ExportList {
 
 /** Returns null for a text that has one event a line already. `forms` are the sender's own. */
 export function readList(text: string, forms: readonly ExportForm[]): ExportList | null {
-  const whole = tryParse(text);
-  const list = whole === undefined ? undefined : forms.find((form) => fits(whole, form));
+  const parsed = tryParse(text);
+  const list = parsed === undefined ? undefined : forms.find((form) => fits(parsed, form));
   const items =
-    whole === undefined || list === undefined
-      ? listItems(text, whole, forms)
-      : (findValue(whole, list.list) as Json[]);
+    parsed === undefined || list === undefined
+      ? listItems(text, parsed, forms)
+      : (findValue(parsed, list.list) as Json[]);
   if (items === null) return null;
   const form = list ?? findWrapper(items[0] ?? null, forms) ?? {};
   const lines = items.map((item) => `${formatLine(item, form)}\n`);
-  const hasMore = list?.more !== undefined && isSet(findValue(whole ?? null, list.more));
+  const hasMore = list?.more !== undefined && isSet(findValue(parsed ?? null, list.more));
   return { text: lines.join(""), hasMore };
 }
 
@@ -40,11 +40,11 @@ function findWrapper(item: Json, forms: readonly ExportForm[]): ExportForm | und
 }
 
 /** Lists the items of a list without a name, of a document of several lines, or of lines that each contain an event. */
-function listItems(text: string, whole: Json | undefined, forms: readonly ExportForm[]): Json[] | null {
-  if (Array.isArray(whole)) return whole;
+function listItems(text: string, parsed: Json | undefined, forms: readonly ExportForm[]): Json[] | null {
+  if (Array.isArray(parsed)) return parsed;
   const lines = text.trim().split("\n");
-  if (whole !== undefined)
-    return lines.length > 1 || findWrapper(whole, forms) !== undefined ? [whole] : null;
+  if (parsed !== undefined)
+    return lines.length > 1 || findWrapper(parsed, forms) !== undefined ? [parsed] : null;
   const first = tryParse(lines[0] ?? "");
   if (first === undefined || findWrapper(first, forms) === undefined) return null;
   const items = lines.map(tryParse);

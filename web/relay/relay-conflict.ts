@@ -31,10 +31,10 @@ export function RelayConflict({
   const sides = useRef<SideBySide | null>(null);
   const [isReady, setReady] = useState(false);
   useEffect(() => {
-    let gone = false;
+    let isUnmounted = false;
     const start = async (): Promise<void> => {
       const { mountSideBySide } = await import("../editor/side-by-side.ts");
-      if (gone || host.current === null) return;
+      if (isUnmounted || host.current === null) return;
       sides.current = mountSideBySide({
         shadow: host.current.attachShadow({ mode: "open" }),
         theirs: { text: theirText, label: `Version ${theirs.version}, stored` },
@@ -46,7 +46,7 @@ export function RelayConflict({
     // If the side-by-side view cannot load, a line diff replaces it.
     start().catch(() => undefined);
     return () => {
-      gone = true;
+      isUnmounted = true;
       sides.current?.destroy();
     };
   }, []);

@@ -151,12 +151,12 @@ export function RelayDefinition({
     ${
       conflict !== null &&
       html`<${RelayConflict} mine=${text} theirs=${conflict} theirText=${writeExact(conflict.definition, 2)} onClose=${() => setConflict(null)}
-        onMine=${(mine: string) => save(conflict.version, mine)}
-        onEdit=${(mine: string) => {
+        onMine=${(ownText: string) => save(conflict.version, ownText)}
+        onEdit=${(ownText: string) => {
           // The user saw both versions, so the next save replaces the stored one.
           setConflict(null);
           onSaved({ relay: conflict, warnings: [] });
-          keep({ text: mine, version: conflict.version });
+          keep({ text: ownText, version: conflict.version });
         }}
         onTheirs=${() => {
           setConflict(null);

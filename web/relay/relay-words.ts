@@ -45,8 +45,8 @@ export function formatActionType(type: string): string {
 /** Returns the message of an action's step without the code of its kind, because its title says the kind. */
 export function formatActionStep(type: string, message: string): string {
   if (!message.startsWith(`${type} `)) return message;
-  const said = message.slice(type.length + 1);
-  return said.charAt(0).toUpperCase() + said.slice(1);
+  const sentence = message.slice(type.length + 1);
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1);
 }
 
 function text(value: unknown): string {

@@ -52,16 +52,16 @@ function addCompared(
   }
   let [row, column] = [0, 0];
   while (row < a.length || column < b.length) {
-    const [mine, theirs] = [a[row], b[column]];
-    if (mine !== undefined && mine === theirs) {
-      add("same", mine);
+    const [left, right] = [a[row], b[column]];
+    if (left !== undefined && left === right) {
+      add("same", left);
       row += 1;
       column += 1;
-    } else if (mine !== undefined && (theirs === undefined || at(row + 1, column) >= at(row, column + 1))) {
-      add("left", mine);
+    } else if (left !== undefined && (right === undefined || at(row + 1, column) >= at(row, column + 1))) {
+      add("left", left);
       row += 1;
-    } else if (theirs !== undefined) {
-      add("right", theirs);
+    } else if (right !== undefined) {
+      add("right", right);
       column += 1;
     }
   }

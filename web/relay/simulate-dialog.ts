@@ -103,7 +103,7 @@ function SimulateDialog({
         const before = (now.steps.at(-1)?.effect ?? first.effect).holdings;
         const { life: name, person: address, run } = first;
         const sent = await send(place, { kit: sender, life: name, person: address, run, step: at + 1 });
-        show({ steps: [...now.steps, { before, effect: await settle(place, sent) }] });
+        show({ steps: [...now.steps, { before, effect: await awaitEffect(place, sent) }] });
       }
     } catch (thrown) {
       show({ error: sentenceOf(thrown) });
@@ -149,10 +149,10 @@ async function send(place: Place, body: object): Promise<LifeView> {
 }
 
 /** Waits until the events of the step are final or wait for a retry. */
-async function settle(place: Place, { person, effect: first }: LifeView): Promise<Effect> {
+async function awaitEffect(place: Place, { person, effect: first }: LifeView): Promise<Effect> {
   const query = writeQuery({ person, events: first.events.map(({ id }) => id).join(",") });
   let effect = first;
-  for (let looks = 0; !effect.settled && looks < MAX_LOOKS; looks++) {
+  for (let tries = 0; !effect.settled && tries < MAX_LOOKS; tries++) {
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
     effect = (await call<{ effect: Effect }>("GET", apiPath(place, "simulations", "effect") + query)).effect;
   }

@@ -127,11 +127,11 @@ function readBody(kind: Kind, data: FormData, item: Item | null): object {
         ? { kind: way, url: text("url") }
         : null;
   const version = item?.version === undefined ? {} : { version: item.version };
-  const both = { ...title, ...version, soldThrough };
-  if (kind === "plans") return { ...both, default: data.get("default") !== null };
+  const shared = { ...title, ...version, soldThrough };
+  if (kind === "plans") return { ...shared, default: data.get("default") !== null };
   const credits = text("credits");
   return {
-    ...both,
+    ...shared,
     ...(text("key") === "" ? {} : { key: text("key") }),
     // The service rejects a value that is not a number and explains the format.
     credits: /^-?\d{1,15}$/.test(credits) ? Number(credits) : credits,

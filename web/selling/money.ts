@@ -40,13 +40,13 @@ export function readAmount(amount: string, code: string): Typed {
   if (text === "")
     return { field: "amountMinor", message: "The amount is empty. Enter an amount, or remove the currency." };
   const digits = digitsOf(currency);
-  const [, whole = "", part = ""] = /^(\d{1,9})(?:[.,](\d+))?$/.exec(text) ?? [];
-  if (whole === "" || part.length > digits) {
+  const [, units = "", part = ""] = /^(\d{1,9})(?:[.,](\d+))?$/.exec(text) ?? [];
+  if (units === "" || part.length > digits) {
     const example = digits === 0 ? "4200" : `4200.${"0".repeat(digits)}`;
     return {
       field: "amountMinor",
       message: `${text} is no amount in ${currency}: write it without spaces or thousands separators, for example ${example}.`,
     };
   }
-  return { amountMinor: Number(whole + part.padEnd(digits, "0")), currency };
+  return { amountMinor: Number(units + part.padEnd(digits, "0")), currency };
 }

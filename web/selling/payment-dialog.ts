@@ -65,7 +65,7 @@ function PaymentDialog({ place, person, onClose }: Props & { onClose: () => void
   const [payment, setPayment] = useState<Payment | null>(null);
   const [wrong, setWrong] = useState<Wrong | null>(null);
   const [isLooking, setLooking] = useState(false);
-  const look = async (event: SubmitEvent): Promise<void> => {
+  const review = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const form = new FormData(event.target as HTMLFormElement);
     const read = (name: keyof Draft): string => String(form.get(name) ?? draft[name]).trim();
@@ -93,7 +93,7 @@ function PaymentDialog({ place, person, onClose }: Props & { onClose: () => void
     wrong?.field === field &&
     html`<small class="field-problem" role="alert"><${Sentence} text=${wrong.message} /></small>`;
   const isPlan = draft.item.startsWith("plan:");
-  return html`<${Dialog} title=${person === null ? "Record a payment" : `Record a payment of ${person.email}`} onClose=${onClose}><form class="stack" onSubmit=${look}>
+  return html`<${Dialog} title=${person === null ? "Record a payment" : `Record a payment of ${person.email}`} onClose=${onClose}><form class="stack" onSubmit=${review}>
     <p class="quiet">For payments that no relay receives: a bank transfer, an invoice or your own processor. Relay moves no money.</p>
     ${
       person === null &&

@@ -49,8 +49,8 @@ export function EnvironmentSwitch({
   const app = apps.find(({ id }) => id === place.app);
   const findAttention = (id: string, environment: string): number =>
     places.find((one) => one.app === id && one.environment === environment)?.needs ?? 0;
-  const here = findAttention(place.app, place.environment);
-  const elsewhere = places.reduce((sum, { needs }) => sum + needs, 0) - here;
+  const current = findAttention(place.app, place.environment);
+  const elsewhere = places.reduce((sum, { needs }) => sum + needs, 0) - current;
   return html`<div class="place" ref=${box} onKeyDown=${(event: KeyboardEvent) => {
     if (event.key !== "Escape" || !isOpen) return;
     event.preventDefault();

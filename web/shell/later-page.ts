@@ -9,11 +9,11 @@ import { PageHead } from "../component/page-head.ts";
 
 type PageOf<Props> = (props: Props) => View;
 
-/** `title` is the title until the page sets another; "" for a part of a page. `isAlone`: the page has no frame, so its placeholder is the main element. */
+/** `title` is the title until the page sets another; "" for a part of a page. `isFullPage`: the page has no frame, so its placeholder is the main element. */
 export function laterPage<Props extends object = PageProps>(
   title: string,
   load: () => Promise<PageOf<Props>>,
-  isAlone = false,
+  isFullPage = false,
 ): PageOf<Props> {
   let loaded: PageOf<Props> | undefined;
   const Loading = (): View => {
@@ -27,10 +27,10 @@ export function laterPage<Props extends object = PageProps>(
         () => setError(GONE),
       );
     }, []);
-    const again = (): Promise<void> => reload().catch((thrown) => setError(sentenceOf(thrown)));
+    const retry = (): Promise<void> => reload().catch((thrown) => setError(sentenceOf(thrown)));
     const shown = html`${title !== "" && html`<${PageHead} title=${title} />`}
-      <${LoadingState} error=${error} retry="Load again" onRetry=${again} />`;
-    return isAlone ? html`<main>${shown}</main>` : shown;
+      <${LoadingState} error=${error} retry="Load again" onRetry=${retry} />`;
+    return isFullPage ? html`<main>${shown}</main>` : shown;
   };
   return (props) => {
     useCell(arrived);

@@ -55,19 +55,20 @@ export function useFindings(
   typed: string,
 ): { findings: Finding[]; isLooking: boolean; error: string | null } {
   const names = useNames(place);
-  const here = useFound([place], typed);
+  const inEnvironment = useFound([place], typed);
   const own = [...listSections(place), ...names, ...listActs(session, place)]
     .filter((one) => fits(one, typed))
     .toSorted((one, other) => beginsWith(other, typed) - beginsWith(one, typed));
-  const things = here.results.flatMap(({ found }) => found.map((one) => showFound(place, one)));
-  const isEmpty = !here.isLooking && here.error === null && own.length + things.length === 0;
+  const things = inEnvironment.results.flatMap(({ found }) => found.map((one) => showFound(place, one)));
+  const isEmpty =
+    !inEnvironment.isLooking && inEnvironment.error === null && own.length + things.length === 0;
   const elsewhere = useFound(listOtherPlaces(session, place), isEmpty ? typed : "");
   const others = elsewhere.results.flatMap((one) => showElsewhere(one, typed));
   const pages = useFoundSections(typed).map(showSection);
   return {
     findings: [...things, ...own, ...others, ...listSearches(place, typed), ...pages].slice(0, MAX_SHOWN),
-    isLooking: here.isLooking || elsewhere.isLooking,
-    error: here.error ?? elsewhere.error,
+    isLooking: inEnvironment.isLooking || elsewhere.isLooking,
+    error: inEnvironment.error ?? elsewhere.error,
   };
 }
 
@@ -79,11 +80,11 @@ function listOtherPlaces({ apps }: Session, { app, environment }: Place): Place[
 
 /** Reports whether every typed word occurs in the result. */
 function fits({ title, hint }: Finding, typed: string): boolean {
-  const said = `${title} ${hint}`.toLowerCase();
+  const text = `${title} ${hint}`.toLowerCase();
   return typed
     .toLowerCase()
     .split(/\s+/)
-    .every((word) => said.includes(word));
+    .every((word) => text.includes(word));
 }
 
 /** Returns 1 if the title begins with the typed text. */
@@ -143,14 +144,14 @@ function showFound(place: Place, { kind, id, name, collection = "" }: Found): Li
 /** Returns one result for all that another environment has. */
 function showElsewhere({ place, found: [first, ...more] }: FoundIn, typed: string): Finding[] {
   if (first === undefined) return [];
-  const only = showFound(place, first);
+  const single = showFound(place, first);
   const key = `elsewhere ${place.environment}`;
   const title = `Also in ${place.environment}: `;
-  if (more.length === 0) return [{ ...only, key, title: `${title}1 ${first.kind}`, hint: first.name }];
+  if (more.length === 0) return [{ ...single, key, title: `${title}1 ${first.kind}`, hint: first.name }];
   const count = more.length + 1;
   const least = count >= MAX_PEOPLE ? "at least " : "";
   const to = pagePath(place, "people") + writeQuery({ q: typed });
-  return [{ ...only, key, title: `${title}${least}${formatNumber(count)} people`, hint: "People", to }];
+  return [{ ...single, key, title: `${title}${least}${formatNumber(count)} people`, hint: "People", to }];
 }
 
 function showSection({ title, section, path }: FoundSection): Finding {

@@ -154,11 +154,11 @@ const MAX_WARNED_FIELDS = 20;
  * `preview` is the beginning of its data. Source: decisions, "truncation".
  */
 export function makeChangePayload(record: RecordView, previous: RecordView | null): StoredPayload {
-  const whole = makePayload({
+  const complete = makePayload({
     record: { ...record },
     previous: previous === null ? null : { ...previous },
   });
-  if (utf8Bytes(whole.text) <= MAX_STORED_PAYLOAD_BYTES) return whole;
+  if (utf8Bytes(complete.text) <= MAX_STORED_PAYLOAD_BYTES) return complete;
   const cut = cutRecord(record);
   return {
     text: writeJson({ record: cut, previous: previous === null ? null : cutRecord(previous) }),
@@ -169,8 +169,8 @@ export function makeChangePayload(record: RecordView, previous: RecordView | nul
 }
 
 /** Formats a warning for each field that was cut or left out, up to the number that an event keeps. */
-function formatCutWarnings(whole: JsonObject, kept: JsonObject): string[] {
-  const cut = Object.keys(whole).filter((name) => kept[name] !== whole[name]);
+function formatCutWarnings(complete: JsonObject, kept: JsonObject): string[] {
+  const cut = Object.keys(complete).filter((name) => kept[name] !== complete[name]);
   return cut
     .slice(0, MAX_WARNED_FIELDS)
     .map((name) =>

@@ -165,17 +165,17 @@ export function readSweptEvent(tx: Reader, seq: number): Promise<SweptEvent | nu
 export async function readEvents(tx: Reader, environmentId: number, seq: number): Promise<SweptEvent[]> {
   const span = await oldestSpan(tx, environmentId, seq, STEP_ROWS);
   if (span === null) return [];
-  const here = `FROM event INDEXED BY event_of_relay WHERE ${OF_ENVIRONMENT.replace("?", "?1")} AND seq >= ?2`;
+  const fromRelay = `FROM event INDEXED BY event_of_relay WHERE ${OF_ENVIRONMENT.replace("?", "?1")} AND seq >= ?2`;
   const heads = await tx.all<LookedAt>(
     `SELECT seq AS key, octet_length(payload) + coalesce(octet_length(preview), 0)
-       + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS cost ${here} AND seq < ?3 ORDER BY seq`,
+       + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS cost ${fromRelay} AND seq < ?3 ORDER BY seq`,
     environmentId,
     span.from,
     span.to,
   );
   const { floor: last } = reach(heads, STEP_ROWS);
   if (last === null) return [];
-  const sql = `SELECT ${EVENT_COLUMNS} ${here} AND seq <= ?3 ORDER BY seq`;
+  const sql = `SELECT ${EVENT_COLUMNS} ${fromRelay} AND seq <= ?3 ORDER BY seq`;
   return await tx.all<SweptEvent>(sql, environmentId, span.from, last);
 }
 

@@ -81,10 +81,10 @@ async function countPath(
   const leads = path.lead.includes("$nameKey");
   const conditions = conditionsOf(leads ? { ...filter, nameKey: null } : filter);
   const walk = walkSql(path, conditions, { low: "$from", high: "$to" });
-  const whole = `SELECT count(*) AS looked, count(*) FILTER (WHERE fits) AS found FROM (${walk})`;
+  const countSql = `SELECT count(*) AS looked, count(*) FILTER (WHERE fits) AS found FROM (${walk})`;
   const first = await tx.get<{ looked: number; found: number }>(
-    whole,
-    valuesOf(whole, { ...filter, from, to, limit: most + 1 }),
+    countSql,
+    valuesOf(countSql, { ...filter, from, to, limit: most + 1 }),
   );
   if (first === null || first.looked <= most) return { count: first?.found ?? 0, exact: true };
   // A subquery for each sample keeps the planner on the index. It returns both counts as one number.

@@ -344,8 +344,8 @@ export function limitMapped(mapped: JsonObject): { kept: JsonObject; warnings: s
 }
 
 function formatCut(name: string, bytes: number, kept: number): string {
-  const [whole, first] = [bytes, kept].map(formatCount);
-  return `mapped.${name} was cut: it takes ${whole} bytes and its first ${first} were kept (32 KB a value, 64 KB together).`;
+  const [total, first] = [bytes, kept].map(formatCount);
+  return `mapped.${name} was cut: it takes ${total} bytes and its first ${first} were kept (32 KB a value, 64 KB together).`;
 }
 
 function divideBytes(sizes: readonly { name: string; bytes: number }[]): Map<string, number> {

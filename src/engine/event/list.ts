@@ -160,19 +160,20 @@ async function planWalk(
   const above = sinceMs === undefined ? 0 : await firstSeqSince(tx, "event", sinceMs);
   const below = untilMs === undefined ? Number.MAX_SAFE_INTEGER : await endSeqUntil(tx, "event", untilMs);
   const between: [number, number] = [above, below];
-  const here = equals("event.environment_id", environmentId);
+  const inEnvironment = equals("event.environment_id", environmentId);
   if (person !== undefined)
-    return { index: "event_of_person", led: [equals("event.person_id", person), here], between };
+    return { index: "event_of_person", led: [equals("event.person_id", person), inEnvironment], between };
   if (state === "failed" || state === "dead") {
     const unhappy = { sql: "event.state IN ('failed', 'dead')", values: [] };
-    return { index: "event_unhappy", led: [here, unhappy, isState(state)], between };
+    return { index: "event_unhappy", led: [inEnvironment, unhappy, isState(state)], between };
   }
   if (state === "queued" || state === "running") {
     const unfinished = { sql: "event.state IN ('queued', 'running')", values: [] };
-    return { index: "event_unfinished", led: [here, unfinished, isState(state)], between };
+    return { index: "event_unfinished", led: [inEnvironment, unfinished, isState(state)], between };
   }
   const rare = nameKey === undefined ? leadOfTrigger(trigger) : null;
-  if (rare !== null) return { index: "event_of_trigger", led: [here, { sql: rare, values: [] }], between };
+  if (rare !== null)
+    return { index: "event_of_trigger", led: [inEnvironment, { sql: rare, values: [] }], between };
   const index = "event_of_relay";
   if (nameKey !== undefined) return { index, led: [equals("event.name_key", nameKey)], between };
   return {

@@ -41,8 +41,8 @@ export async function findReplayPerson(
   const key = findPersonKey(trigger.map) ?? customer?.id ?? null;
   if (key === null) return null;
   const isMoved = event.mapVersion !== relay.version && !event.truncated;
-  const again = isMoved ? mapAgain(event, payload, compileMap(trigger.map)) : null;
-  const value = readMapped(again?.payload ?? payload, key);
+  const remapped = isMoved ? mapAgain(event, payload, compileMap(trigger.map)) : null;
+  const value = readMapped(remapped?.payload ?? payload, key);
   if (value === "") return null;
   if (key === "person_id") return await nameId(tx, environmentId, value);
   if (key === customer?.id) {

@@ -119,15 +119,15 @@ export async function tryReplays(
   const cache = new ReplayCache();
   const found = await Promise.all(requests.map((request) => findReplayable(tx, request, cache)));
   const refusals = found.map((one) => (typeof one === "string" ? one : null));
-  const again: Queued[] = [];
+  const requeued: Queued[] = [];
   for (const [at, one] of found.entries()) {
     const request = requests[at];
     if (typeof one === "string" || request === undefined) continue;
     const chosen = request.move === true ? await chooseMoved(tx, one, cache) : [];
     if (one.event.state === "done" && chosen.length === 0) refusals[at] = "same_person";
-    else again.push({ ...one, request, chosen });
+    else requeued.push({ ...one, request, chosen });
   }
-  await queueAgain(tx, again);
+  await queueAgain(tx, requeued);
   return refusals;
 }
 

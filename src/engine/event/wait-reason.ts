@@ -78,13 +78,13 @@ function explainStop(heldAt: number | null, paused: string | null): Stop | null 
 }
 
 function explainHold(heldAt: number, paused: string | null): Stop {
-  const [also, then] =
+  const [pausedToo, resumedToo] =
     paused === null
       ? ["", ""]
       : [" and its relay is paused", ` and the relay is resumed (relay relays resume ${paused})`];
   return {
     for: "hold",
-    message: `The environment is on hold since ${toIso(heldAt)}${also}: it runs when the hold is released (relay settings set held off)${then}`,
+    message: `The environment is on hold since ${toIso(heldAt)}${pausedToo}: it runs when the hold is released (relay settings set held off)${resumedToo}`,
   };
 }
 

@@ -227,7 +227,7 @@ export class Health {
     relay: LiveRelay,
     code: StreakCode,
     why: string | (() => string) | null,
-    told = false,
+    isAlerted = false,
   ): RelayHealth {
     const known = this.#currentHealth(relay);
     const { stored, seen } = known;
@@ -235,7 +235,7 @@ export class Health {
     const atMs = this.deps.clock.monotonicMs();
     const run = stored.runs[code];
     const grown = { since: run?.since ?? at, at, count: (run?.count ?? 0) + 1 };
-    stored.runs[code] = told || run?.told === true ? { ...grown, told: true } : grown;
+    stored.runs[code] = isAlerted || run?.told === true ? { ...grown, told: true } : grown;
     seen[code] = { sinceMs: run === undefined ? atMs : (seen[code]?.sinceMs ?? atMs), atMs, why };
     this.markChanged(known);
     this.handleGrowth(known, relay, code);

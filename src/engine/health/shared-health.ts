@@ -43,7 +43,7 @@ interface NodeState {
 /** The changes that this node is about to merge into the row. */
 interface NodeChanges {
   base: HealthRow;
-  mine: HealthRow;
+  local: HealthRow;
   ends: Ends;
 }
 
@@ -141,16 +141,16 @@ export class SharedHealth extends Health {
   #takeChanges(known: RelayHealth): NodeChanges {
     const part = this.#stateOf(known);
     const { base, ends, use } = part;
-    const mine = copyHealth(known);
-    if (use !== null) mine.stored.use = { ...use };
+    const local = copyHealth(known);
+    if (use !== null) local.stored.use = { ...use };
     part.ends = {};
-    return { base, mine, ends };
+    return { base, local, ends };
   }
 
   /** Continues from the merged row, and keeps what happened here during the write. */
-  #rebase(known: RelayHealth, row: HealthRow, { mine }: NodeChanges): void {
+  #rebase(known: RelayHealth, row: HealthRow, { local }: NodeChanges): void {
     const part = this.#stateOf(known);
-    const joined = mergeHealth({ base: mine, mine: known, ends: part.ends }, row);
+    const joined = mergeHealth({ base: local, local: known, ends: part.ends }, row);
     for (const code of STREAK_CODES) {
       const [was, run, seen] = [known.stored.runs[code], joined.stored.runs[code], known.seen[code]];
       if (run === undefined) delete known.seen[code];
@@ -221,35 +221,35 @@ function needsWrite(before: HealthRow, after: HealthRow): boolean {
 }
 
 /** Merges this node's changes into the row. The newer version of the definition starts again, whichever node saw it first. */
-function mergeHealth({ base, mine, ends }: NodeChanges, theirs: HealthRow): HealthRow {
-  const version = Math.max(mine.stored.version, theirs.stored.version);
+function mergeHealth({ base, local, ends }: NodeChanges, shared: HealthRow): HealthRow {
+  const version = Math.max(local.stored.version, shared.stored.version);
   const ofVersion = ({ stored }: HealthRow): StoredHealth =>
     stored.version === version ? stored : emptyHealth(version, stored);
-  const [before, own, there] = [ofVersion(base), ofVersion(mine), ofVersion(theirs)];
-  const use = mergeUses(own.use, there.use);
+  const [before, own, common] = [ofVersion(base), ofVersion(local), ofVersion(shared)];
+  const use = mergeUses(own.use, common.use);
   const stored: StoredHealth = {
     version,
-    matched: own.matched || there.matched,
-    found: own.found || there.found,
-    usual: Math.max(own.usual, there.usual),
-    uncalledTold: own.uncalledTold || there.uncalledTold,
-    neverVerifiedAlerted: own.neverVerifiedAlerted === true || there.neverVerifiedAlerted === true,
+    matched: own.matched || common.matched,
+    found: own.found || common.found,
+    usual: Math.max(own.usual, common.usual),
+    uncalledTold: own.uncalledTold || common.uncalledTold,
+    neverVerifiedAlerted: own.neverVerifiedAlerted === true || common.neverVerifiedAlerted === true,
     runs: {},
     ...(use === undefined ? {} : { use }),
   };
   for (const code of STREAK_CODES) {
     const isRefusing = code === "relay_refusing";
-    const all = there.runs[code];
-    const left = streakAfter(all, latest(ends[code] ?? null, isRefusing ? mine.acceptedAt : null));
+    const all = common.runs[code];
+    const left = streakAfter(all, latest(ends[code] ?? null, isRefusing ? local.acceptedAt : null));
     if (code === "relay_ignoring" && all !== undefined && left !== all)
       stored.usual = Math.max(stored.usual, all.count);
-    const added = streakSince(before.runs[code], own.runs[code], isRefusing ? theirs.acceptedAt : null);
+    const added = streakSince(before.runs[code], own.runs[code], isRefusing ? shared.acceptedAt : null);
     const run = mergeStreaks(added, left);
     if (run !== undefined) stored.runs[code] = run;
   }
-  const refusedAt = latest(mine.refusedAt, theirs.refusedAt);
-  const acceptedAt = latest(mine.acceptedAt, theirs.acceptedAt);
-  return { relayId: theirs.relayId, stored, refusedAt, acceptedAt };
+  const refusedAt = latest(local.refusedAt, shared.refusedAt);
+  const acceptedAt = latest(local.acceptedAt, shared.acceptedAt);
+  return { relayId: shared.relayId, stored, refusedAt, acceptedAt };
 }
 
 /** Returns what this node added to a streak since it read the row, unless another node ended the streak later. */
@@ -273,9 +273,9 @@ function streakAfter(run: Streak | undefined, endedAt: number | null): Streak | 
 
 function mergeStreaks(one: Streak | undefined, other: Streak | undefined): Streak | undefined {
   if (one === undefined || other === undefined) return one ?? other;
-  const told = one.told === true || other.told === true ? { told: true } : {};
+  const alerted = one.told === true || other.told === true ? { told: true } : {};
   const [since, at] = [Math.min(one.since, other.since), Math.max(one.at, other.at)];
-  return { since, at, count: one.count + other.count, ...told };
+  return { since, at, count: one.count + other.count, ...alerted };
 }
 
 /** Merges two uses of a secret: of two overlap periods the later one, of one period the last requests. */
@@ -291,8 +291,8 @@ function latest(one: number | null, other: number | null): number | null {
 }
 
 /** Finds when requests last verified with each secret, on this node and on the others. */
-export async function findSecretUse(tx: Reader, id: string, here: SecretUse): Promise<SecretUse> {
+export async function findSecretUse(tx: Reader, id: string, local: SecretUse): Promise<SecretUse> {
   const row = await HEALTH.pick("streaks").get(tx, "WHERE id = $id", { id });
   const use = row?.streaks?.use;
-  return use?.until === here.until ? (mergeUses(use, here) ?? here) : here;
+  return use?.until === local.until ? (mergeUses(use, local) ?? local) : local;
 }

@@ -62,7 +62,7 @@ export class SilenceCheck {
     this.#loop = new Loop({
       clock: deps.clock,
       everyMs: LOOK_EVERY_MS,
-      turn: () => this.#look(),
+      turn: () => this.#checkAll(),
       onError: (error) => {
         if (!(error instanceof StoreUnavailable))
           deps.log.error("the watch for silent relays failed", { error });
@@ -73,9 +73,9 @@ export class SilenceCheck {
   /** Reads the stored health and starts to check. */
   async start(): Promise<void> {
     const { store, clock, health } = this.#deps;
-    const over = await store.read((tx) => listResolved(tx, clock.now()));
-    await health.start((...run) => isOver(over, ...run));
-    this.#clockWatch.look();
+    const resolved = await store.read((tx) => listResolved(tx, clock.now()));
+    await health.start((...run) => isOver(resolved, ...run));
+    this.#clockWatch.takeJump();
     this.#trustedSinceMs = clock.monotonicMs();
     void this.#loop.start(LOOK_EVERY_MS);
   }
@@ -86,10 +86,10 @@ export class SilenceCheck {
     await this.#deps.health.stop();
   }
 
-  async #look(): Promise<undefined> {
+  async #checkAll(): Promise<undefined> {
     const { clock, relays, health } = this.#deps;
     const nowMs = clock.monotonicMs();
-    if (this.#clockWatch.look() !== 0) this.#trustedSinceMs = nowMs;
+    if (this.#clockWatch.takeJump() !== 0) this.#trustedSinceMs = nowMs;
     const snapshot = await relays.current();
     const looks = nowMs - this.#trustedSinceMs >= GRACE_MS && this.#deps.looks?.() !== false;
     for (const { relay, code } of await health.refresh(snapshot)) {
@@ -190,8 +190,8 @@ async function learnUnlessResolved(
   lastAtMs: number,
   nowMs: number,
 ): Promise<Rhythm | null> {
-  const over = isOver(await listResolved(tx, nowMs), relay.id, "relay_silent", lastAtMs);
-  return over ? null : await learnRhythm(tx, relay, lastAtMs);
+  const resolved = isOver(await listResolved(tx, nowMs), relay.id, "relay_silent", lastAtMs);
+  return resolved ? null : await learnRhythm(tx, relay, lastAtMs);
 }
 
 /** Learns the rhythm of the relay's events until `lastAtMs`. Returns null while it has too few since its creation. */
@@ -204,8 +204,8 @@ export async function learnRhythm(
   const madeAt = await findMadeAt(tx, id);
   const first = await findEventFrom(tx, relay, Math.max(lastAtMs - LEARNED_MS, madeAt ?? lastAtMs));
   if (first === null) return null;
-  const enough = `${SELECT_EVENT} AND seq >= $seq ORDER BY seq LIMIT ${MIN_EVENTS}`;
-  if ((await tx.all(enough, { ...relay, seq: first.seq })).length < MIN_EVENTS) return null;
+  const newestSql = `${SELECT_EVENT} AND seq >= $seq ORDER BY seq LIMIT ${MIN_EVENTS}`;
+  if ((await tx.all(newestSql, { ...relay, seq: first.seq })).length < MIN_EVENTS) return null;
   let event = first;
   let longestGapMs = HOUR_MS;
   while (event.at < lastAtMs) {
@@ -268,6 +268,6 @@ async function listResolved(tx: Reader, nowMs: number): Promise<Over> {
 }
 
 /** Reports whether a problem reported what has lasted since `sinceMs`, and was cleared. */
-function isOver(over: Over, relayId: string, code: HealthCode, sinceMs: number): boolean {
-  return (over.get(`${code} ${relayId}`) ?? Number.NEGATIVE_INFINITY) >= sinceMs;
+function isOver(resolved: Over, relayId: string, code: HealthCode, sinceMs: number): boolean {
+  return (resolved.get(`${code} ${relayId}`) ?? Number.NEGATIVE_INFINITY) >= sinceMs;
 }

@@ -323,10 +323,10 @@ function writeAlertMail(
   mailed: readonly MailedAlert[],
 ): { subject: string; text: string } {
   const where = `${words.appName} (${words.environment.name})`;
-  const [only] = mailed;
+  const [single] = mailed;
   const what =
-    mailed.length === 1 && only !== undefined
-      ? `${nameOf(only.alert)}: ${titleOf(only.alert.code).toLowerCase()}${times(only.alert.count)}`
+    mailed.length === 1 && single !== undefined
+      ? `${nameOf(single.alert)}: ${titleOf(single.alert.code).toLowerCase()}${times(single.alert.count)}`
       : `${mailed.length} alerts`;
   const parts = [
     ...mailed.map((one) => formatAlert(one, words.placeUrl)),

@@ -65,16 +65,16 @@ const CODES = Object.keys(ENDS) as AlertCode[];
 /** Resolves the alerts that are over now. */
 export async function resolveOverAlerts(store: FencedStore, nowMs: number): Promise<void> {
   const clear = await findClearedSales(store, MAX_ENDED);
-  const over = await store.read((tx) => findOver(tx, nowMs, clear, () => true));
-  if (over.length === 0) return;
+  const resolvable = await store.read((tx) => findOver(tx, nowMs, clear, () => true));
+  if (resolvable.length === 0) return;
   // These are checked again in the transaction, because something may have happened meanwhile.
-  await eachEnvironment(over, (environmentId, own) =>
+  await eachEnvironment(resolvable, (environmentId, own) =>
     store.write(
       "app",
       async (tx) => {
         const keys = new Set(own.map(keyOf));
-        const still = await findOver(tx, nowMs, clear, (alert) => keys.has(keyOf(alert)));
-        for (const alert of still) await resolveAlertsOf(tx, { ...alert, nowMs });
+        const current = await findOver(tx, nowMs, clear, (alert) => keys.has(keyOf(alert)));
+        for (const alert of current) await resolveAlertsOf(tx, { ...alert, nowMs });
       },
       environmentId,
     ),

@@ -59,7 +59,7 @@ export class MaintenanceJobs extends BackgroundJob {
   }
 
   override start(): Promise<void> {
-    this.#clockWatch.look();
+    this.#clockWatch.takeJump();
     return super.start();
   }
 
@@ -67,7 +67,7 @@ export class MaintenanceJobs extends BackgroundJob {
     const { store, clock, log } = this.#deps;
     const isDoubtful = this.#isDoubtful;
     this.#isDoubtful = false;
-    if (this.#clockWatch.look() !== 0) {
+    if (this.#clockWatch.takeJump() !== 0) {
       log.warn("the clock was set, so nothing is cleaned up before it has kept for an hour");
       return;
     }

@@ -44,15 +44,15 @@ async function findKeptUntil(
 
 /** Checks some signatures of a secret that was retired long enough ago. Returns whether there may be more. */
 export async function forgetSignatures(tx: Writer, nowMs: number): Promise<boolean> {
-  const gone = await tx.get<RetiredSecret>(
+  const retired = await tx.get<RetiredSecret>(
     `SELECT environment_id AS environmentId, relay_name AS relayName, secret, cursor FROM retired_secret
      WHERE until <= ?1 ORDER BY until LIMIT 1`,
     nowMs,
   );
-  if (gone === null) return false;
-  const { environmentId, relayName, secret, cursor } = gone;
+  if (retired === null) return false;
+  const { environmentId, relayName, secret, cursor } = retired;
   const own = "WHERE environment_id = $environmentId AND relay_name = $relayName AND secret = $secret";
-  const keptUntil = await findKeptUntil(tx, gone, nowMs);
+  const keptUntil = await findKeptUntil(tx, retired, nowMs);
   if (keptUntil !== null) {
     const [sql, until] =
       keptUntil === Number.POSITIVE_INFINITY

@@ -46,7 +46,7 @@ export type ReceivedEvent = EventDraft & { dedupe: DedupeKey };
 interface Draft {
   appId: string;
   events: readonly [ReceivedEvent, ...ReceivedEvent[]];
-  once: SignatureUse | null;
+  oneTimeUse: SignatureUse | null;
   /** True if it holds a place in the app's minute. */
   counted: boolean;
 }
@@ -102,10 +102,10 @@ export class EventStorage {
     });
     const stored: Answered[] = [];
     for (const draft of drafts) {
-      const { once, events } = draft;
+      const { oneTimeUse, events } = draft;
       // Taken before the first statement, because events of the app's other environment may be stored meanwhile.
       if (!draft.counted && this.#limiter.hasPlace(draft.appId)) this.#count(draft, true);
-      const obstacle = once !== null || !draft.counted ? await this.#findObstacle(tx, draft) : null;
+      const obstacle = oneTimeUse !== null || !draft.counted ? await this.#findObstacle(tx, draft) : null;
       if (obstacle !== null) {
         this.#count(draft, false);
         stored.push(obstacle);
@@ -113,7 +113,7 @@ export class EventStorage {
       }
       const rows: StoredEvent[] = [];
       for (const event of events) rows.push(await inserter.insert(event));
-      if (once !== null) await spendSignature(tx, once, rows[0]?.id ?? null);
+      if (oneTimeUse !== null) await spendSignature(tx, oneTimeUse, rows[0]?.id ?? null);
       this.#count(
         draft,
         rows.some(({ duplicate }) => !duplicate),
@@ -133,8 +133,8 @@ export class EventStorage {
    * Finds the answer for a request that cannot be stored: its signature was used before, or no place of the app's minute is left. Returns null if it
    * can be stored.
    */
-  async #findObstacle(tx: Writer, { once, counted, appId, events }: Draft): Promise<Answered | null> {
-    const earlier = once === null ? null : await findEarlierUse(tx, once);
+  async #findObstacle(tx: Writer, { oneTimeUse, counted, appId, events }: Draft): Promise<Answered | null> {
+    const earlier = oneTimeUse === null ? null : await findEarlierUse(tx, oneTimeUse);
     if (earlier !== null) return earlier;
     if (counted) return null;
     const resetAtMs = this.#limiter.fullUntil(appId);

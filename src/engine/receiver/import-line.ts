@@ -37,7 +37,7 @@ export interface OpenLine {
   parsed: ReadableBody;
   verdict: Verdict | null;
   /** The use of a signature that counts once; null for other signatures. */
-  once: SignatureUse | null;
+  oneTimeUse: SignatureUse | null;
   /** True if its sender's signature verified. */
   verified: boolean;
   /** True if nothing proves its content: it did not verify, or the sender never signs the event itself. */
@@ -88,8 +88,8 @@ export function openLine(
   const unsigned = !verified || receiver.unsigned;
   // A single-use signature is remembered as long as events are. At this age it cannot be received again, but it
   // can be imported again.
-  const once = verified ? signatureUse(relay, keptLong(verdict, nowMs), body) : null;
-  return { outcome: "open", body, parsed, verdict, once, verified, unsigned, hasHeaders };
+  const oneTimeUse = verified ? signatureUse(relay, keptLong(verdict, nowMs), body) : null;
+  return { outcome: "open", body, parsed, verdict, oneTimeUse, verified, unsigned, hasHeaders };
 }
 
 /** Evaluates an open line as one of the relays that it is offered to. */

@@ -304,11 +304,13 @@ async function storeLine(
   storing: Storing,
 ): Promise<ImportLineView> {
   const { planned, takers } = storing;
-  const { once, verified, unsigned } = open;
+  const { oneTimeUse, verified, unsigned } = open;
   const shown = { ...NOTHING, line, verified, unsigned, relays: null };
   const isTaken = parts.some((part) => "event" in part);
   const earlier =
-    once === null || !isTaken ? null : ((await findEarlierUse(tx, once)) ?? planned?.findUse(once) ?? null);
+    oneTimeUse === null || !isTaken
+      ? null
+      : ((await findEarlierUse(tx, oneTimeUse)) ?? planned?.findUse(oneTimeUse) ?? null);
   if (earlier !== null && !earlier.sameBody) {
     const message = "its signature was accepted once before, with another body, and counts once.";
     return { ...shown, outcome: "refused", code: "bad_signature", message };
@@ -317,10 +319,10 @@ async function storeLine(
     return { ...shown, outcome: "known", eventId: earlier.eventId };
   const results: RelayResult[] = [];
   for (const part of parts) results.push("event" in part ? await enterEvent(tx, part, open, storing) : part);
-  if (once !== null && earlier === null && results.some(({ outcome }) => outcome === "new")) {
-    planned?.addUse(once);
+  if (oneTimeUse !== null && earlier === null && results.some(({ outcome }) => outcome === "new")) {
+    planned?.addUse(oneTimeUse);
     if (planned === null)
-      await spendSignature(tx, once, results.find(({ eventId }) => eventId)?.eventId ?? null);
+      await spendSignature(tx, oneTimeUse, results.find(({ eventId }) => eventId)?.eventId ?? null);
   }
   const { relay: _, ...result } = firstOf(results);
   return { ...shown, ...result, relays: takers.length === 1 ? null : results };

@@ -115,8 +115,8 @@ export class Ingestion {
       const answer = await this.#shakeHands(relay, receiver.handshake, received, verdict, source);
       if (answer !== null) return answer;
     }
-    const once = verdict.onceText === null ? null : signatureUse(relay, verdict, body);
-    const earlier = once === null ? null : await this.#uses.find(once);
+    const oneTimeUse = verdict.onceText === null ? null : signatureUse(relay, verdict, body);
+    const earlier = oneTimeUse === null ? null : await this.#uses.find(oneTimeUse);
     const firstAtMs =
       earlier === null || followers.length === 0 ? null : await this.#findFirstTime(relay, earlier);
     const noEvents = followers.length === 0 ? {} : { events: [] };
@@ -133,7 +133,7 @@ export class Ingestion {
     const [first] = matched;
     if (first === undefined && earlier !== null)
       return { ...(await this.#answerSecondUse(relay, earlier, source())), ...noEvents };
-    if (first === undefined) return await this.#answerIgnored(relay, readings, once, source());
+    if (first === undefined) return await this.#answerIgnored(relay, readings, oneTimeUse, source());
     if (!isTest) {
       this.#recordIgnored(readings);
       for (const one of matched) health.recordMatch(one.relay);
@@ -146,8 +146,13 @@ export class Ingestion {
       ReceivedEvent,
       ...ReceivedEvent[],
     ];
-    const spent = firstAtMs === null ? once : null;
-    const stored = await this.#events.store({ appId: relay.appId, events, once: spent, counted: false });
+    const spent = firstAtMs === null ? oneTimeUse : null;
+    const stored = await this.#events.store({
+      appId: relay.appId,
+      events,
+      oneTimeUse: spent,
+      counted: false,
+    });
     if (stored instanceof Refusal) {
       health.recordCapped(relay);
       throw stored;
@@ -224,11 +229,11 @@ export class Ingestion {
   async #answerIgnored(
     relay: ReceiverRelay,
     readings: readonly Reading[],
-    once: SignatureUse | null,
+    oneTimeUse: SignatureUse | null,
     source: string,
   ): Promise<ReceiverAnswer> {
     await this.#countEventless(relay);
-    if (once !== null) await this.#uses.spendIgnored(once);
+    if (oneTimeUse !== null) await this.#uses.spendIgnored(oneTimeUse);
     const [own, ...followers] = readings.map((reading) => listOther(reading));
     const usual = this.#recordIgnored(readings);
     const logged = { outcome: "ignored", code: "when", cause: own?.cause ?? "", source, usual } as const;

@@ -100,12 +100,12 @@ export class Receiver {
     const { limits, places = null } = deps;
     this.#unverified = new UnverifiedCap(deps.clock, limits.unverifiedCallsPerMinute, places);
     this.#causes = new CauseFinder(deps);
-    this.#requestLog = new RequestLog({ ...deps, causesFound: () => this.#causes.settle() });
+    this.#requestLog = new RequestLog({ ...deps, causesFound: () => this.#causes.whenIdle() });
     this.#ingestion = new Ingestion({
       ...deps,
       places,
       requestLog: this.#requestLog,
-      rejectUnverified: async (source, refusal) => this.#unverified.refuse(source, () => refusal),
+      rejectUnverified: async (source, refusal) => this.#unverified.reject(source, () => refusal),
     });
   }
 
@@ -181,7 +181,7 @@ export class Receiver {
     }
     if (refused.length === 0) return null;
     const from = source();
-    const refusal = await this.#unverified.refuse(from, () => HANDSHAKE_REFUSED);
+    const refusal = await this.#unverified.reject(from, () => HANDSHAKE_REFUSED);
     this.#deps.metrics.recordRequest(refusal.code);
     for (const by of refused) this.#requestLog.recordRejected(by, from, refusal);
     return refusal;
@@ -217,7 +217,7 @@ export class Receiver {
       if (refusal === UNKNOWN_RECEIVER) this.#requestLog.recordUnknown({ appId, name, source });
       return refusal;
     };
-    const refusing = this.#unverified.refuse(source, () => UNKNOWN_RECEIVER);
+    const refusing = this.#unverified.reject(source, () => UNKNOWN_RECEIVER);
     return refusing instanceof Promise ? refusing.then(record) : record(refusing);
   }
 
@@ -230,7 +230,7 @@ export class Receiver {
 
   /** Returns the refusal of a request to a capture that does not exist, has ended or is full. It stores nothing, so that guesses cost no query. */
   async rejectCapture(source: string, refusal: Refusal = UNKNOWN_RECEIVER): Promise<Refusal> {
-    const refused = await this.#unverified.refuse(source, () => refusal);
+    const refused = await this.#unverified.reject(source, () => refusal);
     this.#deps.metrics.recordRequest(refused.code);
     return refused;
   }
@@ -238,7 +238,7 @@ export class Receiver {
   /** Returns the refusal of a request whose body was not read to its end, and logs it. An aborted request is not logged. */
   async rejectUnread(appId: string, name: string, source: string, unread: Refusal): Promise<Refusal> {
     const tooLarge = unread.code === "body_too_large";
-    const refusal = tooLarge ? await this.#unverified.refuse(source, rejectLargeBody) : unread;
+    const refusal = tooLarge ? await this.#unverified.reject(source, rejectLargeBody) : unread;
     this.#deps.metrics.recordRequest(refusal.code);
     if (unread.code === "body_incomplete") return refusal;
     const { code, message } = unread;
@@ -265,12 +265,12 @@ export class Receiver {
     const isTest = testIn !== undefined;
     const named = snapshot.receiversOf(request.appId, request.name);
     const relays = isTest ? named.filter(({ environmentId }) => environmentId === testIn) : named;
-    let [spentUs, looks] = [0, true];
+    let [spentUs, mayCharge] = [0, true];
     /** Charges the CPU time of a request that has not verified. Over the bound, it checks once whether the address may continue. */
     const charge = (us: number): void => {
       spentUs += us;
-      if (!looks || spentUs <= MAX_UNCOUNTED_US) return;
-      looks = false;
+      if (!mayCharge || spentUs <= MAX_UNCOUNTED_US) return;
+      mayCharge = false;
       this.#requireRoom(request.source(), relays);
     };
     const body = new ReceivedBody(request.body, headers.get("content-type"), charge);
@@ -284,7 +284,7 @@ export class Receiver {
       const verdict = verifier.verify(received);
       if (verdict.verified) {
         // The cost from here on belongs to the relay.
-        looks = false;
+        mayCharge = false;
         const { overlap } = relay.receiver;
         if (overlap !== null && !isTest)
           overlap[verdict.byPrevious === true ? "previousAt" : "presentAt"] = nowMs;
@@ -304,7 +304,7 @@ export class Receiver {
       }
       return refusal;
     };
-    const refusing = this.#unverified.refuse(request.source(), () => explainToCaller(refused));
+    const refusing = this.#unverified.reject(request.source(), () => explainToCaller(refused));
     return refusing instanceof Promise ? refusing.then(record) : record(refusing);
   }
 

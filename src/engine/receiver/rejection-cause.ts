@@ -90,7 +90,7 @@ export class CauseFinder {
   }
 
   /** Resolves when all waiting requests are diagnosed. */
-  settle(): Promise<void> {
+  whenIdle(): Promise<void> {
     return this.#last;
   }
 

@@ -111,7 +111,7 @@ export class CappedSources {
     this.#limit = limit;
   }
 
-  refuse(resetAtMs: number): Refusal {
+  reject(resetAtMs: number): Refusal {
     const known = this.#refusals.get(resetAtMs);
     if (known !== undefined) return known;
     if (this.#refusals.size >= MAX_FULL_MINUTES) this.#refusals.clear();

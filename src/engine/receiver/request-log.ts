@@ -127,12 +127,12 @@ export class RequestLog {
   /** Reports an event that waits for a paused relay or a held environment. It is in the list of events, so it is not logged. */
   recordWaiting(relay: LiveRelay, eventId: string): void {
     if (relay.waitsFor === null) return;
-    const there = this.#waiting.get(relay.id);
-    if (there === undefined) this.#waiting.set(relay.id, { relay, eventId, calls: 1 });
+    const pending = this.#waiting.get(relay.id);
+    if (pending === undefined) this.#waiting.set(relay.id, { relay, eventId, calls: 1 });
     else {
-      there.relay = relay;
-      there.eventId = eventId;
-      there.calls += 1;
+      pending.relay = relay;
+      pending.eventId = eventId;
+      pending.calls += 1;
     }
     this.#behind.arm();
   }

@@ -337,9 +337,9 @@ export function formatDuplicate(
     : `${known}, with another body: what their sender signs is the same in both`;
 }
 
-function show(said: string): string {
-  const line = cutToLine(said, MAX_SHOWN_CHARS);
-  return `"${line}${line.length < said.trim().length ? "…" : ""}"`;
+function show(text: string): string {
+  const line = cutToLine(text, MAX_SHOWN_CHARS);
+  return `"${line}${line.length < text.trim().length ? "…" : ""}"`;
 }
 
 /** Formats the warning of an event whose mapped `event_id` is missing. */

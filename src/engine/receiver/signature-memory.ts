@@ -151,8 +151,8 @@ export async function findManyRemembered(
   const signatures = (found?.count ?? 0) * SHARES;
   if (signatures < LARGE) return null;
   const megabytes = Math.round((signatures * BYTES_EACH) / 1_000_000);
-  const many = formatCount(Number(signatures.toPrecision(2)));
-  const message = `Relay remembers about ${many} signatures of its requests, about ${megabytes} MB. The sender signs no timestamp, so Relay keeps each signature while the secret is valid. If you store a new secret, Relay deletes the signatures of the previous one a day after that one ends.`;
+  const count = formatCount(Number(signatures.toPrecision(2)));
+  const message = `Relay remembers about ${count} signatures of its requests, about ${megabytes} MB. The sender signs no timestamp, so Relay keeps each signature while the secret is valid. If you store a new secret, Relay deletes the signatures of the previous one a day after that one ends.`;
   return { signatures, message };
 }
 

@@ -18,13 +18,13 @@ export class UnverifiedCap {
 
   constructor(clock: Clock, limit: number, places: Places | null) {
     const sharing = { kind: "unverified", places, drawing: "above" } as const;
-    const many = { ...sharing, maxWindows: MAX_SOURCES, crowd: "lets in" } as const;
-    this.#limiter = new Limiter(clock, limit, CAP_WINDOW_MS, many);
+    const options = { ...sharing, maxWindows: MAX_SOURCES, crowd: "lets in" } as const;
+    this.#limiter = new Limiter(clock, limit, CAP_WINDOW_MS, options);
     this.#capped = new CappedSources(limit);
   }
 
   /** Counts a request of the address. Returns its refusal, or that of the cap. It asks the database only if this node has no place left. */
-  refuse(source: string, makeRefusal: () => Refusal): Refusal | Promise<Refusal> {
+  reject(source: string, makeRefusal: () => Refusal): Refusal | Promise<Refusal> {
     const count = (): Refusal => this.#take(source) ?? makeRefusal();
     return this.#limiter.isShort(source) ? this.#draw(source).then(count) : count();
   }
@@ -38,12 +38,12 @@ export class UnverifiedCap {
   /** Returns the refusal of an address that is over its cap, or null. It counts nothing. */
   findRefusal(source: string): Refusal | null {
     const resetAtMs = this.#limiter.fullUntil(source);
-    return resetAtMs === null ? null : this.#capped.refuse(resetAtMs);
+    return resetAtMs === null ? null : this.#capped.reject(resetAtMs);
   }
 
   #take(source: string): Refusal | null {
     const resetAtMs = this.#limiter.take(source);
-    return resetAtMs === null ? null : this.#capped.refuse(resetAtMs);
+    return resetAtMs === null ? null : this.#capped.reject(resetAtMs);
   }
 
   /** Draws a place of the shared cap. This node counts by itself if the database is unavailable. */

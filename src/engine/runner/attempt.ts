@@ -158,11 +158,11 @@ export class Attempt {
   /** Applies a map that changed after the event was stored. `when` is not evaluated again, because the event was accepted. */
   async #mapAgain(tx: Writer, { map }: LiveReceiver): Promise<void> {
     this.#mapVersion = this.relay.version;
-    const again = mapAgain(this.event, this.#payload, map);
-    if (again === null) return;
-    this.#payload = again.payload;
-    for (const warning of again.warnings) this.#warn(warning);
-    await EVENT.change(tx, { seq: this.event.seq }, { payload: again.text, mappedAgain: true });
+    const remapped = mapAgain(this.event, this.#payload, map);
+    if (remapped === null) return;
+    this.#payload = remapped.payload;
+    for (const warning of remapped.warnings) this.#warn(warning);
+    await EVENT.change(tx, { seq: this.event.seq }, { payload: remapped.text, mappedAgain: true });
   }
 
   /** Runs actions until the last one, a failure, or an action that must send. */

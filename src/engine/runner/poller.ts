@@ -150,7 +150,7 @@ export class Poller {
     const store = leases.storeOf(ALL_ENVIRONMENTS);
     await this.#rescueCutOff();
     await this.#rescueTakenOver();
-    if (this.#clockWatch.look() < 0) this.#clockMayBeBack = true;
+    if (this.#clockWatch.takeJump() < 0) this.#clockMayBeBack = true;
     // Only the leader promotes retries. The commit wakes the process that runs them.
     const isLeader = leases.holds(ALL_ENVIRONMENTS);
     if (isLeader && this.#clockMayBeBack) await this.#shortenRetries(store);

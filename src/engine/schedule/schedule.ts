@@ -70,7 +70,7 @@ export class Scheduler extends BackgroundJob {
 
   /** Reports whether this process saw no jump of the clock for a minute. */
   trustsClock(): boolean {
-    if (this.#clockWatch.look() !== 0) this.#lookNow = true;
+    if (this.#clockWatch.takeJump() !== 0) this.#lookNow = true;
     return this.#clockWatch.steadyMs >= TRUSTED_AFTER_MS;
   }
 
@@ -190,23 +190,23 @@ async function recordStep(
   { id, nowMs, setAgoMs, keepsNewest = false }: DueRelay,
   before: Missed,
 ): Promise<StepResult> {
-  const nothing = { missed: before, more: false };
+  const none = { missed: before, more: false };
   const stored = await tx.get<ScheduleContext>(
     `SELECT ${SCHEDULED.columnsOf("relay")}, relay_key.key AS relayKey, relay_key.name_key AS nameKey, environment.held_at AS heldAt
      FROM relay JOIN environment ON environment.id = relay.environment_id JOIN relay_key ON relay_key.relay_id = relay.id WHERE relay.id = ?1 AND relay.state = 'active'`,
     id,
   );
-  if (stored === null) return nothing;
+  if (stored === null) return none;
   const relay = SCHEDULED.read(stored);
   const { trigger } = relay.definition;
-  if (trigger.kind !== "schedule") return nothing;
+  if (trigger.kind !== "schedule") return none;
   const mark = relay.activeSince;
   const sinceMs = mark <= nowMs ? mark : nowMs - setAgoMs;
   const period = periodOf(trigger);
   const newestMs = period.startAt(nowMs);
   const untilMs = keepsNewest ? newestMs - 1 : nowMs;
   const due = period.list(Math.max(sinceMs, nowMs - EVENT_RETENTION_MS), untilMs, STEP_TICKS + 1);
-  if (due.length === 0 && (keepsNewest || mark <= nowMs)) return nothing;
+  if (due.length === 0 && (keepsNewest || mark <= nowMs)) return none;
   const step = due.slice(0, STEP_TICKS);
   const missed =
     relay.heldAt === null ? await recordTicks(tx, relay, { step, newestMs, nowMs }, before) : before;

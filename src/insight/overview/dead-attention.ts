@@ -65,13 +65,13 @@ async function makeDeadItem(
   alert: AlertView | null,
 ): Promise<AttentionItem> {
   const since = dead?.firstDeadAt ?? toIso(await findDiedAt(tx, firstSeq));
-  const many = count > MAX_SHOWN ? `${formatCount(MAX_SHOWN)}+` : formatCount(count);
+  const countText = count > MAX_SHOWN ? `${formatCount(MAX_SHOWN)}+` : formatCount(count);
   const why = dead === null ? "" : `: ${dead.failure.message}`;
   return makeItem({
     code: RELAY_FAILED,
     target: relayTarget(relay),
     since,
-    message: endSentence(`${many} ${count === 1 ? "event is" : "events are"} dead since ${since}${why}`),
+    message: endSentence(`${countText} ${count === 1 ? "event is" : "events are"} dead since ${since}${why}`),
     todo: formatReplay(dead, count),
     alert: alert?.id ?? null,
     dead,

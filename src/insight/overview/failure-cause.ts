@@ -169,11 +169,11 @@ export async function evaluateCause(tx: Reader, event: EvaluatedEvent): Promise<
     return say("yes", `${waits} the same way and will be retried.`);
   }
   if (isFailing) return say("yes", "Every attempt of this relay still fails.");
-  const whose = OF_THE_PERSON.has(failure.code) ? "this person's events" : "its events";
+  const affected = OF_THE_PERSON.has(failure.code) ? "this person's events" : "its events";
   const ran =
     since.done > 0
       ? "Since then other events were done, but that does not show that this one works"
-      : `None of ${whose} ran since`;
+      : `None of ${affected} ran since`;
   return say("unknown", `${ran}. ${adviseOn(failure.code)}`);
 }
 

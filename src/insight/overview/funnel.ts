@@ -180,11 +180,20 @@ function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }
         see: isLogged ? { room: "calls", query: { relay: relay.name, outcome } } : null,
       }));
   const boxes: BoxView[] = [];
-  let came = events + stops.reduce((sum, { count }) => sum + count, 0);
+  let arrived = events + stops.reduce((sum, { count }) => sum + count, 0);
   const add = (step: BoxView["step"], title: string, stopped: StopView[]): void => {
-    const passed = came - sumOf(stopped);
-    boxes.push({ step, title, action: null, came, passed, waits: 0, waitsFor: null, stops: stopped });
-    came = passed;
+    const passed = arrived - sumOf(stopped);
+    boxes.push({
+      step,
+      title,
+      action: null,
+      came: arrived,
+      passed,
+      waits: 0,
+      waitsFor: null,
+      stops: stopped,
+    });
+    arrived = passed;
   };
   if (relay.sourceName === null) {
     add("calls", "Requests", []);
@@ -203,15 +212,15 @@ function boxOfEvents({ definition }: RelayRow, all: number): BoxView {
 
 function boxesOfEvents(relay: RelayRow, events: EventEnds, since: string): BoxView[] {
   const boxes: BoxView[] = [];
-  let came = events.all;
+  let arrived = events.all;
   const add = (step: BoxView["step"], title: string, action: number | null, at: number, waits: number) => {
     const stops = events.stops.filter((one) => one.at === at).map((one) => seeEvents(relay.name, since, one));
     const retries = events.retries.get(at) ?? null;
     const waiting = waits + (retries?.all ?? 0);
     const waitsFor = retries === null ? null : seeEvents(relay.name, since, retries.commonest, "queued");
-    const passed = Math.max(0, came - sumOf(stops) - waiting);
-    boxes.push({ step, title, action, came, passed, waits: waiting, waitsFor, stops });
-    came = passed;
+    const passed = Math.max(0, arrived - sumOf(stops) - waiting);
+    boxes.push({ step, title, action, came: arrived, passed, waits: waiting, waitsFor, stops });
+    arrived = passed;
   };
   add(
     "person",
@@ -250,7 +259,7 @@ function sumOf(stops: readonly { count: number }[]): number {
   return stops.reduce((sum, { count }) => sum + count, 0);
 }
 
-const many = (count: number, noun: string): string =>
+const formatNoun = (count: number, noun: string): string =>
   `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 /** Formats the result: how many arrived and ended, and what stopped most of them. */
@@ -260,19 +269,23 @@ function formatSummary(
   { done, warned }: EventEnds,
 ): string {
   const noun = { receiver: "request", schedule: "tick", data_change: "change" }[trigger.kind];
-  const came = boxes[0]?.came ?? 0;
-  if (came === 0 && sourceName !== null)
+  const arrived = boxes[0]?.came ?? 0;
+  if (arrived === 0 && sourceName !== null)
     return `No request for this relay arrived in the last 24 hours. It follows ${sourceName}: see relay relays funnel ${sourceName}.`;
-  if (came === 0)
+  if (arrived === 0)
     return trigger.kind === "schedule" && state === "paused" ? NOTHING.paused : NOTHING[trigger.kind];
   const [worst] = boxes
     .flatMap(({ title, stops }) => stops.map((stop) => ({ title, ...stop })))
     .toSorted((one, other) => other.count - one.count);
   const waits = boxes.reduce((sum, box) => sum + box.waits, 0);
   const ended =
-    done === came ? (came === 1 ? "It was done" : "All were done") : `${many(done, "event")} done`;
+    done === arrived
+      ? arrived === 1
+        ? "It was done"
+        : "All were done"
+      : `${formatNoun(done, "event")} done`;
   const waiting = waits === 0 ? "" : `, ${formatCount(waits)} waiting`;
-  const began = `${many(came, noun)} arrived in the last 24 hours. ${ended}${waiting}.${formatWarned(warned)}`;
+  const began = `${formatNoun(arrived, noun)} arrived in the last 24 hours. ${ended}${waiting}.${formatWarned(warned)}`;
   if (worst === undefined) return began;
   const why = /[.!?]$/.test(worst.message) ? worst.message : `${worst.message}.`;
   return `${began} Most of what stopped, ${formatCount(worst.count)}, stopped at “${worst.title}” with ${worst.code}: ${why}`;

@@ -178,13 +178,13 @@ async function orderRelays(
   needs: readonly AttentionItem[],
   day: Pick<Day, "relays">,
 ): Promise<OverviewView["relays"]> {
-  const nothing = { done: 0, waiting: 0, failed: 0, dead: 0 };
+  const noEvents = { done: 0, waiting: 0, failed: 0, dead: 0 };
   const own = new Map<string, AttentionItem[]>();
   for (const need of needs)
     if (need.relay !== null) own.set(need.relay, [...(own.get(need.relay) ?? []), need]);
   const called = new Set(rows.filter((row) => row.called === 1).map(({ name }) => name));
   const evaluate = ({ name, state, trigger, sourceName }: RelayRow, lastEventAt: string | null) => {
-    const last24h = day.relays.get(name) ?? nothing;
+    const last24h = day.relays.get(name) ?? noEvents;
     const facts = {
       name,
       state,

@@ -97,9 +97,9 @@ export async function playStep(
   if (environment.heldAt !== null) throw rejectField("environment", onHold(environment.name));
   const { environmentId, nowMs } = change;
   const { relays } = await deps.relays.current();
-  const here = relays.filter((relay) => relay.environmentId === environmentId);
-  const source = requireSource(here, kit, title);
-  const followers = here.filter(({ receiver }) => receiver?.source?.id === source.id);
+  const ownRelays = relays.filter((relay) => relay.environmentId === environmentId);
+  const source = requireSource(ownRelays, kit, title);
+  const followers = ownRelays.filter(({ receiver }) => receiver?.source?.id === source.id);
   const saved = findSavedKit(kit, followers);
   if (saved.relays.length === 0) throw rejectField("kit", incomplete(kit, title));
   for (const relay of [source, ...saved.relays])
@@ -206,8 +206,8 @@ async function requireLife(input: Static<typeof lifeInput>): Promise<FoundLife> 
 }
 
 /** Finds the relay that receives the provider's requests. */
-function requireSource(here: readonly LiveRelay[], { sender }: Kit, title: string): ReceiverRelay {
-  const relay = here.find(({ name }) => name === sender);
+function requireSource(ownRelays: readonly LiveRelay[], { sender }: Kit, title: string): ReceiverRelay {
+  const relay = ownRelays.find(({ name }) => name === sender);
   if (relay === undefined)
     throw rejectField(
       "kit",

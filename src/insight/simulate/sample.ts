@@ -102,14 +102,14 @@ function readWanted({ map, when = {} }: ReceiverTrigger): Map<string, string> {
     const path = map[name] ?? "";
     const choices = typeof value === "string" ? [value] : value;
     const other = byPath.get(path);
-    const both = other === undefined ? choices : other.filter((one) => choices.includes(one));
-    if (both.length === 0) {
+    const common = other === undefined ? choices : other.filter((one) => choices.includes(one));
+    if (common.length === 0) {
       throw new Refusal(
         "invalid_definition",
         `No event can match: \`when\` wants ${path} to be both ${formatChoices(other ?? [])} and ${formatChoices(choices)}.`,
       );
     }
-    byPath.set(path, both);
+    byPath.set(path, common);
   }
   return new Map([...byPath].map(([path, choices]) => [path, choices[0] ?? ""]));
 }

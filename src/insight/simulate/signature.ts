@@ -121,12 +121,12 @@ export async function simulateSignature(
 const EXAMPLE_SECRET = "an example secret, because the relay has no secret yet.";
 
 function explainUnchecked({ receiver: { source } }: ReceiverRelay, { scheme }: VerifyFields): string {
-  const not = "The signature was not checked, because";
+  const unchecked = "The signature was not checked, because";
   if (scheme === PROCESSOR)
-    return `${not} the environment has no processor secret yet: set it with relay settings set processorSecret.`;
+    return `${unchecked} the environment has no processor secret yet: set it with relay settings set processorSecret.`;
   if (source !== null)
-    return `${not} ${source.name}, which verifies the requests, has no secret yet: paste it with relay relays set-secret ${source.name}.`;
-  return `${not} the relay has no secret yet: give the sender's secret or public key to check it.`;
+    return `${unchecked} ${source.name}, which verifies the requests, has no secret yet: paste it with relay relays set-secret ${source.name}.`;
+  return `${unchecked} the relay has no secret yet: give the sender's secret or public key to check it.`;
 }
 
 const PROCESSOR = "processor";

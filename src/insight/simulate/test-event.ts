@@ -136,8 +136,15 @@ async function sendTestRecord(
 
 /** Writes one tick that belongs to no period. Returns the event's id. */
 export async function writeTestTick(tx: Writer, relay: LiveRelay, change: Change): Promise<string> {
-  const whole = makePayload({ tick: { periodStart: toIso(change.nowMs), test: true } });
-  const id = await writeEvent(tx, relay, { ...whole, warnings: [BY_HAND] }, change.nowMs, undefined, "test");
+  const tickPayload = makePayload({ tick: { periodStart: toIso(change.nowMs), test: true } });
+  const id = await writeEvent(
+    tx,
+    relay,
+    { ...tickPayload, warnings: [BY_HAND] },
+    change.nowMs,
+    undefined,
+    "test",
+  );
   await writeAudit(tx, {
     ...change,
     action: "event.test_sent",

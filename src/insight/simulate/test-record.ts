@@ -29,14 +29,14 @@ export async function writeTestRecord(
   const change = on[0] ?? "created";
   const collection = await requireCollection(tx, environmentId, name);
   const about = await requirePersonRef(tx, environmentId, person);
-  const whole = data ?? makeSampleRecord(collection, where);
-  const first = change === "updated" ? makeOther(whole, where) : whole;
+  const sample = data ?? makeSampleRecord(collection, where);
+  const first = change === "updated" ? makeOther(sample, where) : sample;
   const of = { environmentId, ...placePerson(collection, about), by, nowMs };
   const { id: recordId } = await writeExample(data === null, name, () =>
     writeRecordIn(tx, collection, { ...of, data: first }),
   );
   const at = { environmentId, collection: name, recordId };
-  if (change === "updated") await updateRecord(tx, { ...at, data: whole, by, nowMs });
+  if (change === "updated") await updateRecord(tx, { ...at, data: sample, by, nowMs });
   if (change === "deleted") await deleteRecord(tx, at);
   return { recordId, change };
 }

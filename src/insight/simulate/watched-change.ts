@@ -37,13 +37,13 @@ export async function listWatchedChanges(
   trigger: DataChangeTrigger,
 ): Promise<WatchedChange[]> {
   const { collection: name } = trigger;
-  const judge = (row: RecordRow): WatchedChange => evaluateRecord(trigger, row);
+  const evaluate = (row: RecordRow): WatchedChange => evaluateRecord(trigger, row);
   const collection = await store.read((tx) => findCollection(tx, environmentId, name));
   if (collection === null) return [];
   const { items } = await readPage(
     store,
     { limit: MAX_RECORDS, after: null },
-    (tx, part) => listRecords(tx, environmentId, collection, part, judge),
+    (tx, part) => listRecords(tx, environmentId, collection, part, evaluate),
     { steps: STEPS },
   );
   const byRecord = new Map(items.map((item) => [item.record, item]));
@@ -55,7 +55,7 @@ export async function listWatchedChanges(
       action === "record.deleted"
         ? null
         : await store.read((tx) => findRecord(tx, environmentId, name, recordId));
-    if (row !== null) byRecord.set(recordId, judge(row));
+    if (row !== null) byRecord.set(recordId, evaluate(row));
     else if (action === "record.deleted") byRecord.set(recordId, evaluateDeleted(trigger, recordId, at));
   }
   return [...byRecord.values()].sort((one, other) => (one.at < other.at ? 1 : -1)).slice(0, MAX_SHOWN);
@@ -65,16 +65,16 @@ function evaluateRecord({ on, where }: DataChangeTrigger, row: RecordRow): Watch
   const { id: record, createdAt, updatedAt, writtenBy, data } = row;
   const change = updatedAt > createdAt ? "updated" : "created";
   const shown = { record, change, at: toIso(updatedAt) } as const;
-  const not = (reason: string): WatchedChange => ({ ...shown, wouldRun: false, reason });
+  const skip = (reason: string): WatchedChange => ({ ...shown, wouldRun: false, reason });
   if (writtenBy.startsWith(BY_RELAY))
-    return not(
+    return skip(
       `The relay ${writtenBy.slice(BY_RELAY.length)} wrote it, and a record that a relay writes starts no relay.`,
     );
-  if (!on.includes(change)) return not(explainUnwatched(change, on));
+  if (!on.includes(change)) return skip(explainUnwatched(change, on));
   const name = findWhereMismatch(where, data);
   if (name === null) return { ...shown, wouldRun: true, reason: explainRun(change, where) };
   const found = Object.hasOwn(data, name) ? `has ${showValue(data[name])}` : "does not have the field";
-  return not(`where.${name} must be ${showValue(where?.[name])}, and the record ${found}.`);
+  return skip(`where.${name} must be ${showValue(where?.[name])}, and the record ${found}.`);
 }
 
 const BY_RELAY = "relay:";

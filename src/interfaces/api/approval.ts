@@ -36,7 +36,7 @@ import type { Place } from "../../platform/account/permission.ts";
 import type { Change } from "../../platform/audit/audit.ts";
 import { findRelay, receiverUrl } from "../../rules/relay/relay.ts";
 import type { Origin, Reader, Writer } from "../../store/port.ts";
-import { refuseUnknownApproval, requireApprover } from "../http/admission.ts";
+import { rejectUnknownApproval, requireApprover } from "../http/admission.ts";
 import { callerOf } from "../http/caller.ts";
 import { type Caller, callerRoute } from "../http/caller-route.ts";
 import { dashboardOrigin } from "../http/cookie.ts";
@@ -130,7 +130,7 @@ export const approvalRoutes = [
     async handle(call) {
       const { deps, params } = call;
       const { row: asked, target } = await requireSeen(call, params.id);
-      const row = await look(call, asked);
+      const row = await refreshApproval(call, asked);
       const { shown } = await deps.store.read((tx) => requireApprovalWithPlan(tx, row.id));
       const { secretsOf } = shown;
       const visible = call.may("approve") ? { shown } : row.state === "done" ? { secretsOf } : {};
@@ -229,7 +229,7 @@ async function applyApproved(
   const row = await endIfExpired(call, asked);
   requireState("approved", row);
   const files = await readAsked(call, row);
-  const wish = { files, replacesEdited: row.replaceEdited };
+  const deployment = { files, replacesEdited: row.replaceEdited };
   const context = relayContext({ deps, environment: target, actor, nowMs });
   const cap = deps.syncCap.makeCap(target, nowMs);
   await recordMissedBefore(call, target.id);
@@ -238,7 +238,7 @@ async function applyApproved(
     requireTime(call, now);
     requireState("approved", now);
     await requireApprover(tx, now.decidedBy, target);
-    const carried = await applyPlan(tx, context, wish, now.plan, cap);
+    const carried = await applyPlan(tx, context, deployment, now.plan, cap);
     await useApproval(tx, now, { environmentId: target.id, by, nowMs }, carried.changes);
     return { ...viewCarried(carried, []), secrets: carried.secrets };
   };
@@ -335,7 +335,7 @@ async function requireSeen(
     const row = await requireApproval(tx, id);
     const target = await findEnvironmentById(tx, row.environmentId);
     if (target !== null && (may("approve") || row.askedBy === by)) return { row, target };
-    throw refuseUnknownApproval();
+    throw rejectUnknownApproval();
   });
 }
 
@@ -349,7 +349,7 @@ async function endIfExpired({ deps, nowMs }: Asking, row: Approval): Promise<App
 }
 
 /** Does the same as `endIfExpired`, and makes an approval void if a side changed since the request. It does not compare both sides at every call. */
-async function look(call: Asking, asked: Approval): Promise<Approval> {
+async function refreshApproval(call: Asking, asked: Approval): Promise<Approval> {
   const row = await endIfExpired(call, asked);
   const { deps } = call;
   if (!isOpen(row) || !deps.approvals.startCheckIfDue(row)) return row;
@@ -377,8 +377,8 @@ function requireTime({ deps }: Asking, row: Approval): void {
 
 /** Reads the files of the request, or the current definitions of development. */
 async function readAsked({ deps, nowMs }: Asking, { id, environmentId }: Approval): Promise<Files> {
-  const whole = await deps.store.read((tx) => requireApprovalWithPlan(tx, id));
-  if (whole.files !== null) return (await readSent(whole.files, false, nowMs)).files;
+  const approval = await deps.store.read((tx) => requireApprovalWithPlan(tx, id));
+  if (approval.files !== null) return (await readSent(approval.files, false, nowMs)).files;
   const from = await deps.store.read(async (tx) => {
     const appId = (await findEnvironmentById(tx, environmentId))?.appId ?? "";
     return await requireEnvironment(tx, appId, "development");

@@ -228,8 +228,8 @@ async function serveTool(
   given: Readonly<Record<string, unknown>>,
 ): Promise<Response> {
   const tool = tools.find((one) => one.name === name);
-  const off = tool === undefined ? TOOLS.find((one) => one.name === name) : undefined;
-  if (off !== undefined) throw rejectOffTool(off, environment, tools);
+  const disabled = tool === undefined ? TOOLS.find((one) => one.name === name) : undefined;
+  if (disabled !== undefined) throw rejectOffTool(disabled, environment, tools);
   if (tool === undefined)
     throw new Refusal("not_found", "There is no tool with this name: tools/list lists the tools.");
   const { route } = tool;

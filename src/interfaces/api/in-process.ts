@@ -1,5 +1,5 @@
 /** Serves a request in this process, without HTTP. Commands on a data directory use it, so that they run the code that a server runs. */
-import { refuseMissing, requireOneReading } from "../http/address.ts";
+import { rejectMissing, requireOneReading } from "../http/address.ts";
 import { admitCommandLine } from "../http/caller.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { findRoute, readParams } from "../http/route-match.ts";
@@ -25,7 +25,7 @@ export async function serveInProcess(
   const [pathname = ""] = path.split("?");
   const routes = await loadRoutes(pathname);
   const route = findRoute(routes, method, pathname);
-  if (route === null) throw refuseMissing(routes, method, pathname);
+  if (route === null) throw rejectMissing(routes, method, pathname);
   const params = readParams(route.path, pathname);
   const init = { method, headers: { "content-type": mediaType } };
   const request = new Request(`${ORIGIN}${path}`, body === null ? init : { ...init, body: body as BodyInit });

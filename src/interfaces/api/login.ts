@@ -11,7 +11,7 @@ import { mintApiKey, revokeApiKey } from "../../platform/account/api-key.ts";
 import {
   ENVIRONMENT_NAMES,
   findEnvironmentById,
-  refuseUnknownEnvironment,
+  rejectUnknownEnvironment,
   requireEnvironment,
 } from "../../platform/account/environment.ts";
 import {
@@ -145,7 +145,7 @@ export const loginRoutes = [
       const login = await deps.store.write("dashboard", async (tx) => {
         const one = await requireWaitingLogin(tx, { code: body.code, digest: digestOf(deps), nowMs });
         const environment = await requireEnvironment(tx, body.app, body.environment);
-        if (!owner.permissionsIn(environment).has("read")) throw refuseUnknownEnvironment();
+        if (!owner.permissionsIn(environment).has("read")) throw rejectUnknownEnvironment();
         const environmentId = environment.id;
         await answerLogin(tx, one, { ownerId: owner.id, environmentId });
         await writeAudit(tx, {

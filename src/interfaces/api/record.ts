@@ -255,7 +255,7 @@ export const recordRoutes = [
       const options = { force: query.force === "true" };
       const emptied = options.force ? await emptyCollection(call, params.name) : 0;
       return await deps.store.write(origin, async (tx) => {
-        const { result: gone, warnings } = await trackCatalogEdit(
+        const { result: deleted, warnings } = await trackCatalogEdit(
           tx,
           { environmentId, nowMs },
           params.name,
@@ -264,8 +264,8 @@ export const recordRoutes = [
         await audit(tx, {
           action: "collection.deleted",
           target: `collection:${params.name}`,
-          before: viewCollection(gone.before),
-          after: { recordsDeleted: emptied + gone.recordsDeleted },
+          before: viewCollection(deleted.before),
+          after: { recordsDeleted: emptied + deleted.recordsDeleted },
         });
         return { warnings };
       });

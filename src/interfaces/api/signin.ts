@@ -57,12 +57,12 @@ async function checkPassword(
   await signinCap.countAttempt(source, given.email, place);
   const owner = await deps.store.read((tx) => findOwnerByEmail(tx, given.email));
   const right = await verifyPassword(given.password, owner?.passwordHash ?? null, slot);
-  if (owner === null || !right) throw refuseWrong(deps, source);
+  if (owner === null || !right) throw rejectPassword(deps, source);
   signinCap.releaseAttempt(source, given.email, place);
   return owner;
 }
 
-function refuseWrong({ log }: HttpDeps, source: string): Refusal {
+function rejectPassword({ log }: HttpDeps, source: string): Refusal {
   log.warn("A sign-in attempt failed.", { source });
   return new Refusal(
     "unauthenticated",
@@ -88,7 +88,7 @@ export const signinRoutes = [
         await deps.store.write("dashboard", async (tx) => {
           // The password may have been changed, or its owner removed, while the check waited for its slot.
           const now = await findOwnerByEmail(tx, owner.email);
-          if (!hasSamePassword(now, owner)) throw refuseWrong(deps, source);
+          if (!hasSamePassword(now, owner)) throw rejectPassword(deps, source);
           return await continueSignin(tx, owner, "password", { deps, request, source, nowMs });
         }),
       );

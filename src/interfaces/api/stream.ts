@@ -45,7 +45,7 @@ class ChangeStream {
   open(): ReadableStream<Uint8Array> {
     this.#leave = this.#deps.liveChanges.follow(this.#environmentId, {
       caller: this.#admission.caller,
-      tell: (kinds) => {
+      notify: (kinds) => {
         for (const kind of kinds) this.#pending.add(kind);
         void this.#send();
       },

@@ -141,12 +141,12 @@ export const syncRoutes = [
       const change = { environmentId: target.id, by, nowMs };
       const once = key === undefined ? null : new ApplyKey(deps.sealer, change, key, body as Json);
       const { files, warnings } = await readWanted(call, body);
-      const wish = { files, replacesEdited: body.replaceEdited === true };
+      const deployment = { files, replacesEdited: body.replaceEdited === true };
       const cap = deps.syncCap.makeCap(target, nowMs);
       await recordMissedBefore(call, target.id);
       return await deps.store.write(call.origin, (tx) =>
         applyOnce(tx, once, async () => {
-          const done = await applyPlan(tx, relayContext(call), wish, body.plan, cap);
+          const done = await applyPlan(tx, relayContext(call), deployment, body.plan, cap);
           return { ...viewCarried(done, warnings), secrets: done.secrets };
         }),
       );
@@ -239,11 +239,11 @@ export async function previewWanted(
   trial = makeCaseTrial(call.deps, target),
 ) {
   const { files, warnings, sent } = await readWanted(call, body);
-  const wish = { files, replacesEdited: body.replaceEdited === true };
+  const deployment = { files, replacesEdited: body.replaceEdited === true };
   const { store, syncCap } = call.deps;
   const most = await store.read((tx) => syncCap.findMost(tx, target));
   const context = { ...relayContext(call), environment: target };
-  const preview = await previewPlan(store, context, wish, most, trial);
+  const preview = await previewPlan(store, context, deployment, most, trial);
   return { preview, warnings, sent, most };
 }
 

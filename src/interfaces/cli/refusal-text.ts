@@ -79,8 +79,8 @@ function findService(line: readonly string[], io: Io): string | null {
   const { RELAY_URL: url, RELAY_KEY: key, RELAY_PROFILE: profile, RELAY_DATA_DIR: folder } = io.env;
   const dataDir = readOption(line, "data-dir");
   const running = () => readRunningUrl(resolve(io.cwd, dataDir || folder || ".relay"));
-  const said = originOf(readOption(line, "url")) ?? profileUrl(readOption(line, "profile"), io);
-  if (said !== null || dataDir !== undefined) return said ?? running();
+  const explicit = originOf(readOption(line, "url")) ?? profileUrl(readOption(line, "profile"), io);
+  if (explicit !== null || dataDir !== undefined) return explicit ?? running();
   const named = (key ? originOf(url) : null) ?? profileUrl(profile, io);
   return named ?? running() ?? originOf(url) ?? profileUrl(null, io);
 }
@@ -124,9 +124,11 @@ export function describeError(error: unknown): { code: RefusalCode; message: str
     return { code: "database_refused", message: error.message };
   if (error instanceof MigrationRefused) return { code: "newer_schema", message: error.message };
   if (error instanceof StoreUnavailable || isDatabaseTrouble(error)) {
-    const said = error.message.replace(/\.?$/, ".");
-    const whole = /^The database /.test(said) ? said : `The database cannot be used now: ${said}`;
-    return { code: "store_unavailable", message: `${whole} ${adviseOnStore(error)}` };
+    const explicit = error.message.replace(/\.?$/, ".");
+    const message = /^The database /.test(explicit)
+      ? explicit
+      : `The database cannot be used now: ${explicit}`;
+    return { code: "store_unavailable", message: `${message} ${adviseOnStore(error)}` };
   }
   if (isFileTrouble(error)) {
     return {

@@ -33,7 +33,7 @@ const MANY = 8;
 
 export function writeCommands(commands: readonly DocumentedCommand[]): string {
   const shared = listShared(commands);
-  const rows = shared.map((option) => [showOption(option), tell(option)]);
+  const rows = shared.map((option) => [showOption(option), formatHelp(option)]);
   return [
     "## Options of many commands",
     writeTable(["", "meaning"], rows),
@@ -52,7 +52,7 @@ function listShared(commands: readonly DocumentedCommand[]): readonly Documented
 }
 
 function keyOf(option: DocumentedOption): string {
-  return `${showOption(option)} ${tell(option)}`;
+  return `${showOption(option)} ${formatHelp(option)}`;
 }
 
 function showOption({ name, value }: DocumentedOption): string {
@@ -68,7 +68,7 @@ function writeCommand(command: DocumentedCommand, shared: readonly DocumentedOpt
     }),
     ...options
       .filter((option) => !shared.some((one) => keyOf(one) === keyOf(option)))
-      .map((option) => [showOption(option), tell(option)]),
+      .map((option) => [showOption(option), formatHelp(option)]),
   ];
   return [
     `## relay ${words.join(" ")}`,
@@ -87,7 +87,7 @@ function writeDetails(details: string): string {
     .replace(/^ {2}/gm, "- ");
 }
 
-function tell({ help, env, otherwise }: DocumentedOption): string {
+function formatHelp({ help, env, otherwise }: DocumentedOption): string {
   const notes = [
     ...(otherwise === undefined ? [] : [`default ${otherwise}`]),
     ...(env === undefined ? [] : [`\`${env}\``]),

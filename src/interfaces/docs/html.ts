@@ -36,8 +36,8 @@ export function renderHtml(text: string): string {
       },
       link({ href, tokens }: Tokens.Link) {
         const to = resolveLink(href);
-        const away = /^[a-z]+:/i.test(to) ? ' rel="noreferrer"' : "";
-        return `<a href="${escapeHtml(to)}"${away}>${this.parser.parseInline(tokens)}</a>`;
+        const rel = /^[a-z]+:/i.test(to) ? ' rel="noreferrer"' : "";
+        return `<a href="${escapeHtml(to)}"${rel}>${this.parser.parseInline(tokens)}</a>`;
       },
       image: ({ href, text: words }: Tokens.Image) =>
         `<img src="${escapeHtml(resolveLink(href))}" alt="${escapeHtml(words)}" loading="lazy">`,
@@ -82,11 +82,11 @@ function markJson(code: string): string {
   let marked = "";
   let at = 0;
   for (const found of code.matchAll(JSON_TOKEN)) {
-    const [whole, text, colon, value] = found;
+    const [match, text, colon, value] = found;
     marked += escapeHtml(code.slice(at, found.index));
     const kind = value !== undefined ? "value" : colon === undefined ? "text" : "name";
     marked += `<span class="json-${kind}">${escapeHtml(text ?? value ?? "")}</span>${colon ?? ""}`;
-    at = found.index + whole.length;
+    at = found.index + match.length;
   }
   return marked + escapeHtml(code.slice(at));
 }

@@ -52,10 +52,10 @@ ${sections}
 `;
 }
 
-function navigate(pages: readonly DocPage[], here: DocPage | null): string {
-  const family = here?.parent ?? here?.id;
+function navigate(pages: readonly DocPage[], shownPage: DocPage | null): string {
+  const family = shownPage?.parent ?? shownPage?.id;
   const link = (page: DocPage): string => {
-    const current = page === here ? ' aria-current="page"' : "";
+    const current = page === shownPage ? ' aria-current="page"' : "";
     const children = page.id === family ? pages.filter(({ parent }) => parent === page.id) : [];
     const listed = children.length > 0 && children.length <= MAX_LISTED_CHILDREN;
     const below = listed ? `<ul>${children.map(link).join("")}</ul>` : "";

@@ -154,8 +154,8 @@ const WORDS: Readonly<Record<string, Partial<Record<ShownLimit, string>>>> = {
 export function writeFixedLimits(): string {
   return Object.entries(WORDS)
     .map(([heading, words]) => {
-      const rows = Object.entries(words).map(([name, said]) => [
-        said,
+      const rows = Object.entries(words).map(([name, sentence]) => [
+        sentence,
         formatLimit(name, Number(VALUES.get(name))),
       ]);
       return `### ${heading}\n\n${writeTable(["what", "limit"], rows)}`;

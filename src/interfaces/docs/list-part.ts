@@ -3,7 +3,7 @@ import { AUDIT_ACTIONS } from "../../platform/audit/audit-action.ts";
 import { writeTable } from "./markdown.ts";
 
 export function writeAuditActions(): string {
-  const rows = Object.entries(AUDIT_ACTIONS).map(([action, said]) => [`\`${action}\``, said]);
+  const rows = Object.entries(AUDIT_ACTIONS).map(([action, sentence]) => [`\`${action}\``, sentence]);
   return writeTable(["action", "what it tells"], rows);
 }
 

@@ -37,11 +37,11 @@ export function writeFields({ properties = {}, required = [] }: ObjectSchema): s
 }
 
 function formatField(field: FieldSchema): string {
-  const said = field.description ?? formatType(field);
+  const text = field.description ?? formatType(field);
   const words = field.enum?.map((word) => `\`${String(word)}\``);
-  return words === undefined || words.length > 12 || words.every((word) => said.includes(word.slice(1, -1)))
-    ? said
-    : `${said} One of ${words.join(", ")}.`;
+  return words === undefined || words.length > 12 || words.every((word) => text.includes(word.slice(1, -1)))
+    ? text
+    : `${text} One of ${words.join(", ")}.`;
 }
 
 function formatType({ type, const: constant, anyOf, items }: FieldSchema): string {

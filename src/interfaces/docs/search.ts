@@ -109,8 +109,8 @@ function excerptOf({ body, shown }: Indexed, words: readonly string[]): string {
   const from = first < EXCERPT_CHARS / 2 ? 0 : shown.lastIndexOf(" ", first - 40) + 1;
   const isCut = from + EXCERPT_CHARS < shown.length;
   const cut = shown.slice(from, from + EXCERPT_CHARS);
-  const whole = isCut ? cut.slice(0, Math.max(cut.lastIndexOf(" "), EXCERPT_CHARS / 2)) : cut;
-  return `${from > 0 ? "… " : ""}${whole}${isCut ? " …" : ""}`;
+  const excerpt = isCut ? cut.slice(0, Math.max(cut.lastIndexOf(" "), EXCERPT_CHARS / 2)) : cut;
+  return `${from > 0 ? "… " : ""}${excerpt}${isCut ? " …" : ""}`;
 }
 
 /** Splits the text into found words and the parts between them. */

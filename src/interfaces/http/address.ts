@@ -54,15 +54,15 @@ export function requireOneReading(request: Request, params: Readonly<Record<stri
   for (const name in params) {
     const part = params[name] ?? "";
     if (part === "." || part === ".." || part.includes("\\") || (part.includes("/") && name !== FREE_NAME))
-      throw refusePath();
+      throw rejectPath();
   }
   const { url } = request;
   if (!url.includes("%")) return;
   const query = url.indexOf("?");
-  if (ENCODED.test(query < 0 ? url : url.slice(0, query))) throw refusePath();
+  if (ENCODED.test(query < 0 ? url : url.slice(0, query))) throw rejectPath();
 }
 
-function refusePath(): Refusal {
+function rejectPath(): Refusal {
   return new Refusal(
     "ambiguous_request",
     "The path contains a backslash, a dot segment, two slashes in a row, or an encoded dot or slash. A proxy may read it differently: send a plain path.",
@@ -86,7 +86,7 @@ export function requireOdd(request: Request): void {
   const { pathname } = addressOf(request);
   const isDeep = pathname.split("/").length - 1 > DEEPEST_PARTS;
   const endsInSlash = pathname !== "/" && pathname.endsWith("/");
-  if (pathname.includes("//") || !(isDeep || endsInSlash)) throw refusePath();
+  if (pathname.includes("//") || !(isDeep || endsInSlash)) throw rejectPath();
 }
 
 /** Paths for programs, for which ambiguous paths remain refused. */
@@ -113,7 +113,7 @@ export interface Served {
 }
 
 /** Returns the refusal for a request that matches no route. */
-export function refuseMissing(served: readonly Served[], method: string, pathname: string): Refusal {
+export function rejectMissing(served: readonly Served[], method: string, pathname: string): Refusal {
   const methods = served.filter(({ path }) => matchesPath(path, pathname)).map(({ method: one }) => one);
   if (methods.length === 0) {
     return new Refusal("not_found", "Nothing exists at this address: /openapi.json lists every route.");
@@ -157,16 +157,16 @@ interface Listening {
 /** Reads callers' addresses behind these proxies (addresses or CIDR ranges). Throws an error that names a malformed one. */
 export class SourceReader {
   readonly #proxies: IpRange[];
-  #tellUnnamed: ((proxy: string) => void) | null;
+  #onUnnamedProxy: ((proxy: string) => void) | null;
   #app: Listening = { server: null };
   /** The forwarded values of the last near peer, cut to a maximum length. */
   #forwarded = new Set<string>();
   #forwardedBy = "";
   #unasked = 0;
 
-  /** `tellUnnamed` is called once, with a peer that seems to be a proxy while none is configured. */
-  constructor(trustedProxies: readonly string[], tellUnnamed: ((proxy: string) => void) | null = null) {
-    this.#tellUnnamed = trustedProxies.length === 0 ? tellUnnamed : null;
+  /** `onUnnamedProxy` is called once, with a peer that seems to be a proxy while none is configured. */
+  constructor(trustedProxies: readonly string[], onUnnamedProxy: ((proxy: string) => void) | null = null) {
+    this.#onUnnamedProxy = trustedProxies.length === 0 ? onUnnamedProxy : null;
     this.#proxies = trustedProxies.map((text) => {
       const range = readIpRange(text);
       if (typeof range === "string") throw new Error(`The trusted proxy ${range}`);
@@ -196,7 +196,7 @@ export class SourceReader {
 
   /** Returns the caller's address: the peer, or behind trusted proxies the nearest address that is not a trusted proxy. */
   sourceOf(peer: string | null, forwardedFor: string | null): string {
-    if (forwardedFor !== null && this.#tellUnnamed !== null) this.#noticeProxy(peer ?? "", forwardedFor);
+    if (forwardedFor !== null && this.#onUnnamedProxy !== null) this.#noticeProxy(peer ?? "", forwardedFor);
     if (this.#proxies.length === 0 && peer !== null && PLAIN_IPV4.test(peer)) return peer;
     let source = readHop(peer ?? "");
     if (source === null) return "unknown";
@@ -211,7 +211,7 @@ export class SourceReader {
 
   /** True if this request, which does not need the source address, must be checked for a proxy. Few are, because the check has a cost. */
   get looksAtUnasked(): boolean {
-    if (this.#tellUnnamed === null) return false;
+    if (this.#onUnnamedProxy === null) return false;
     this.#unasked += 1;
     return this.#unasked <= LOOK_AT_ONE_IN || this.#unasked % LOOK_AT_ONE_IN === 0;
   }
@@ -223,8 +223,8 @@ export class SourceReader {
     this.#forwardedBy = peer;
     this.#forwarded.add(forwardedFor.slice(0, MAX_FORWARDED_CHARS));
     if (this.#forwarded.size < MANY_FORWARDED) return;
-    this.#tellUnnamed?.(address.toString());
-    this.#tellUnnamed = null;
+    this.#onUnnamedProxy?.(address.toString());
+    this.#onUnnamedProxy = null;
   }
 
   #isProxy(address: IpAddress): boolean {

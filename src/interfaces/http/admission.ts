@@ -16,7 +16,7 @@ import {
   type EnvironmentName,
   findEnvironmentById,
   needsSecondPerson,
-  refuseUnknownEnvironment,
+  rejectUnknownEnvironment,
   requireEnvironment,
 } from "../../platform/account/environment.ts";
 import { listMemberships } from "../../platform/account/membership.ts";
@@ -94,8 +94,8 @@ export async function admit(
 /** Returns the caller as an actor. Refuses a caller who has no permission there as if the place did not exist. */
 function admitAt(caller: Caller, place: Place, needs: Permission): Omit<Admitted, "environment"> {
   const permissions = permissionsOf(caller, place);
-  if (caller.kind === "owner" && permissions.size === 0) throw refuseUnknownEnvironment();
-  if (!permissions.has(needs)) throw refusePermission(caller, place, needs);
+  if (caller.kind === "owner" && permissions.size === 0) throw rejectUnknownEnvironment();
+  if (!permissions.has(needs)) throw rejectPermission(caller, place, needs);
   const actor = actorOf(caller);
   return {
     actor,
@@ -105,7 +105,7 @@ function admitAt(caller: Caller, place: Place, needs: Permission): Omit<Admitted
     mayIn: (name, permission) => permissionsOf(caller, { ...place, name }).has(permission),
     requireIn(name, permission) {
       const other = { ...place, name };
-      if (!permissionsOf(caller, other).has(permission)) throw refusePermission(caller, other, permission);
+      if (!permissionsOf(caller, other).has(permission)) throw rejectPermission(caller, other, permission);
     },
   };
 }
@@ -141,7 +141,7 @@ function isOutsideOf({ environmentName, scopes }: PresentedKey, name: string): b
   return name !== environmentName && scopes !== null && !scopes.includes("request_changes");
 }
 
-function refusePermission(caller: Caller, { appId, name }: Place, needs: Permission): Refusal {
+function rejectPermission(caller: Caller, { appId, name }: Place, needs: Permission): Refusal {
   const { may, keys } = PERMISSIONS[needs];
   const where = appId === EVERY ? "this server" : name === EVERY ? appId : `${appId}/${name}`;
   if (caller.kind === "key" && !keys)
@@ -242,7 +242,7 @@ export function requireOwner(
     throw new Refusal("not_found", `There is no app ${appId} on this server.`);
   if (needs !== null) {
     const place = appId === undefined ? SERVER_PLACE : { appId, name: EVERY };
-    if (!permissionsOf(caller, place).has(needs)) throw refusePermission(caller, place, needs);
+    if (!permissionsOf(caller, place).has(needs)) throw rejectPermission(caller, place, needs);
   }
   return {
     id: session.ownerId,
@@ -268,12 +268,12 @@ export async function admitTo(
   if (caller.kind === "key" && caller.key.memberships === null)
     return admitAt(caller, { appId: caller.key.appId, name: caller.key.environmentName }, needs);
   const place = await findPlace();
-  if (place === null) throw refuseUnknownApproval();
+  if (place === null) throw rejectUnknownApproval();
   return admitAt(caller, place, needs);
 }
 
 /** Returns the refusal of an approval that does not exist, or that another caller requested. */
-export function refuseUnknownApproval(): Refusal {
+export function rejectUnknownApproval(): Refusal {
   return new Refusal(
     "not_found",
     "You requested no approval with this id: sign in as an owner, or use the key or the account that requested it.",

@@ -63,7 +63,7 @@ export async function identifyCaller(
     ? await identifyKey(deps, request, readBearer(request))
     : await identifySession(deps, request, source, headers);
   callers.set(request, caller);
-  if (!enrolls && (await deps.store.read((tx) => lacksFactor(tx, deps, caller)))) throw refuseFactor(caller);
+  if (!enrolls && (await deps.store.read((tx) => lacksFactor(tx, deps, caller)))) throw rejectFactor(caller);
   return caller;
 }
 
@@ -79,7 +79,7 @@ export async function lacksFactor(tx: Reader, { config }: HttpDeps, caller: Call
   return !(await hasFactor(tx, ownerId)) && !(await listAuthenticationMethods(tx, ownerId)).includes("oidc");
 }
 
-function refuseFactor(caller: Caller): Refusal {
+function rejectFactor(caller: Caller): Refusal {
   return new Refusal(
     "second_factor_required",
     caller.kind === "key"
@@ -101,7 +101,7 @@ export async function identifyKey(
 ): Promise<KeyCaller> {
   const nowMs = deps.clock.now();
   const key = token === null ? null : await deps.store.read((tx) => findApiKeyByToken(tx, token, nowMs));
-  if (key === null) throw await refuseKey(deps, token);
+  if (key === null) throw await rejectKey(deps, token);
   const caller: KeyCaller = { kind: "key", key };
   callers.set(request, caller);
   if (isApiKeyUseDue(key, nowMs)) {
@@ -114,7 +114,7 @@ export async function identifyKey(
 }
 
 /** Returns the refusal of a token. For the expired key of a login it says how to create the next one. */
-async function refuseKey(deps: HttpDeps, token: string | null): Promise<Refusal> {
+async function rejectKey(deps: HttpDeps, token: string | null): Promise<Refusal> {
   const ended = token === null ? null : await deps.store.read((tx) => findEndedLoginKey(tx, token));
   if (ended === null)
     return new Refusal(

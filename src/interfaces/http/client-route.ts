@@ -16,7 +16,7 @@ import {
   SESSION_TOKEN,
 } from "../../shop/portal/person-session.ts";
 import { formatForVisitor, SECRET_KEY_REFUSED } from "../../shop/portal/visitor-message.ts";
-import { addressOf, matchesPath, refuseMissing } from "./address.ts";
+import { addressOf, matchesPath, rejectMissing } from "./address.ts";
 import { answerEmpty, answerError } from "./answer.ts";
 import { callerOf, identifyKey, readBearer } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -86,7 +86,7 @@ function withCors(route: Route): Route {
     const response = await route
       .serve(deps, received)
       .catch((error: unknown) =>
-        answerError(deps, request, error, (refusal) => tellVisitor(deps, request, refusal)),
+        answerError(deps, request, error, (refusal) => rephraseForVisitor(deps, request, refusal)),
       );
     response.headers.append("vary", "origin");
     const origin = request.headers.get("origin");
@@ -103,7 +103,7 @@ function withCors(route: Route): Route {
 const UNLOGGED: readonly RefusalCode[] = ["unauthenticated", "not_recorded", "internal"];
 
 /** Returns the refusal in words for a user of the app. The original text is for the owner and goes to the log. */
-function tellVisitor(deps: HttpDeps, request: Request, refusal: Refusal): Refusal {
+function rephraseForVisitor(deps: HttpDeps, request: Request, refusal: Refusal): Refusal {
   const { code, message: cause, extra } = refusal;
   const words = formatForVisitor(refusal);
   if (words === cause) return refusal;
@@ -127,7 +127,7 @@ export async function answerPreflight(
     .map(({ method }) => method);
   const origin = request.headers.get("origin");
   if (methods.length === 0 || origin === null) {
-    return answerError(deps, request, refuseMissing(routes, request.method, pathname));
+    return answerError(deps, request, rejectMissing(routes, request.method, pathname));
   }
   const vary = { vary: "origin, access-control-request-method, access-control-request-headers" };
   if (!(await isServedOrigin(deps, origin))) return answerEmpty(vary);

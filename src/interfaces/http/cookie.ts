@@ -138,8 +138,8 @@ export function requireSameOrigin(
 ): void {
   requireCookieHome(config);
   const host = headers.get("host") ?? "";
-  const here = config.mode === "local" ? dashboardHost({ headers }) : host;
-  const own = dashboardOrigin(config) ?? `http://${here}`;
+  const currentHost = config.mode === "local" ? dashboardHost({ headers }) : host;
+  const own = dashboardOrigin(config) ?? `http://${currentHost}`;
   const origin = headers.get("origin");
   if (origin === own) return;
   const shown = URL.parse(own)?.origin ?? "its own address";

@@ -29,8 +29,8 @@ export async function saveToFiles<Value>(
   await folder.prepare(targets);
   const answer = await save();
   const { file, warnings } = await folder.settle(targets);
-  const said = answer as { warnings: Warning[] };
-  const more = { ...(file === undefined ? {} : { file }), warnings: [...said.warnings, ...warnings] };
+  const saved = answer as { warnings: Warning[] };
+  const more = { ...(file === undefined ? {} : { file }), warnings: [...saved.warnings, ...warnings] };
   return { ...answer, ...more };
 }
 

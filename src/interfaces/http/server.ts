@@ -18,7 +18,7 @@ import {
   addressOf,
   findPlainPage,
   ODD_PATHS,
-  refuseMissing,
+  rejectMissing,
   requireLocalHost,
   requireOdd,
   requireOneReading,
@@ -55,13 +55,13 @@ export function createHttp(
   const { trustedProxies } = deps.config;
   const note = (work: (tx: Writer) => Promise<void>): void =>
     void deps.store.write("app", work).catch(() => undefined);
-  const tellUnnamed = (proxy: string): void => {
+  const onUnnamedProxy = (proxy: string): void => {
     deps.log.warn(formatUnnamedProxy(proxy), { code: UNNAMED_PROXY });
     note((tx) => raiseUnnamedProxy(tx, proxy, deps.clock.now()));
   };
   if (trustedProxies.length > 0) note((tx) => clearUnnamedProxy(tx, deps.clock.now()));
   const isLocal = deps.config.mode === "local";
-  const sources = new SourceReader(trustedProxies, isLocal ? null : tellUnnamed);
+  const sources = new SourceReader(trustedProxies, isLocal ? null : onUnnamedProxy);
   const pipelines = new Pipelines((request) => sources.connectionOf(request));
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
@@ -94,11 +94,11 @@ export function createHttp(
     if (method === "OPTIONS" && pathname.startsWith("/client/")) {
       return await answerPreflight(deps, routes, request);
     }
-    if (method !== "GET" && method !== "HEAD") throw refuseMissing(addresses, method, pathname);
+    if (method !== "GET" && method !== "HEAD") throw rejectMissing(addresses, method, pathname);
     const page = await pages?.answer(request);
     if (page !== undefined && page !== null) return page;
     const dashboard = await answerDashboard(request);
-    if (dashboard === null) throw refuseMissing(addresses, method, pathname);
+    if (dashboard === null) throw rejectMissing(addresses, method, pathname);
     return deps.config.mode === "local" && isPagesHost(request)
       ? redirect(`http://${dashboardHost(request)}${pathname}${search}`)
       : dashboard;

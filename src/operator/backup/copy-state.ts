@@ -80,10 +80,10 @@ export function listWaitingBackups(
 /** Removes the rows of backups that are gone, except that of the newest copy. */
 export async function removeOldCopies(tx: Writer, dataDir: string): Promise<void> {
   const rows = await listCopies(tx);
-  const there = new Set(listBackups(dataDir).map(({ name }) => name));
+  const existing = new Set(listBackups(dataDir).map(({ name }) => name));
   const newest = rows.find(({ copiedAt }) => copiedAt !== null)?.name;
   for (const { name } of rows)
-    if (!there.has(name) && name !== newest) await BACKUP_COPY.delete(tx, { name });
+    if (!existing.has(name) && name !== newest) await BACKUP_COPY.delete(tx, { name });
 }
 
 export async function recordCopy(

@@ -210,17 +210,17 @@ interface KeyRequest {
 async function requireFittingKey(request: KeyRequest): Promise<Uint8Array | null> {
   const { dataDir, keyFile, masterKey } = request;
   const given = keyFile === null ? null : readGivenKey(keyFile);
-  const there = await findMasterKey(dataDir, masterKey);
-  if (given !== null && there !== null && !Buffer.from(given).equals(there)) {
+  const presentKey = await findMasterKey(dataDir, masterKey);
+  if (given !== null && presentKey !== null && !Buffer.from(given).equals(presentKey)) {
     throw new BackupRefused(
       `${masterKey === null ? masterKeyFile(dataDir) : "RELAY_MASTER_KEY"} is another key than ${keyFile}: move it away first if nothing needs it any more.`,
     );
   }
-  const key = given ?? there;
+  const key = given ?? presentKey;
   using database = openDatabaseFile(request.database);
   const state = await testMasterKey(database, key === null ? null : new Sealer(key));
   if (state === "foreign") throw new BackupRefused(formatKeyRefusal(request, key !== null));
-  return there === null ? given : null;
+  return presentKey === null ? given : null;
 }
 
 /** Writes the key into a directory without one. */

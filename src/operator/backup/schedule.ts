@@ -157,11 +157,11 @@ export function startProcess(
 }
 
 async function waitForExit(child: Bun.Subprocess<"ignore", "ignore", "pipe">): Promise<void> {
-  const said = await new Response(child.stderr).text();
+  const output = await new Response(child.stderr).text();
   const code = await child.exited;
   if (code === 0) return;
   throw new Error(
-    said.trim().split("\n")[0] || `the backup's process ended with ${child.signalCode ?? code}`,
+    output.trim().split("\n")[0] || `the backup's process ended with ${child.signalCode ?? code}`,
   );
 }
 

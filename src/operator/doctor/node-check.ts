@@ -44,10 +44,10 @@ function checkBaseUrls(nodes: readonly Node[]): Finding {
   const [[first] = [""]] = alike;
   const node = nodes.some(({ baseUrl }) => baseUrl === null) ? "node that tells its own" : "node";
   if (alike.length < 2 && first !== "") return pass("nodes' base URLs", `Every ${node} has ${first}.`);
-  const said = alike.map(([baseUrl, some]) => `${some.map(formatNode).join(" and ")}: ${baseUrl || "none"}`);
+  const parts = alike.map(([baseUrl, some]) => `${some.map(formatNode).join(" and ")}: ${baseUrl || "none"}`);
   return warn(
     "nodes' base URLs",
-    alike.length < 2 ? `No ${node} was given one: each names itself.` : `They differ: ${said.join("; ")}.`,
+    alike.length < 2 ? `No ${node} was given one: each names itself.` : `They differ: ${parts.join("; ")}.`,
     "start every node with the same --base-url (RELAY_BASE_URL), the https origin that browsers and senders open",
   );
 }

@@ -180,12 +180,12 @@ async function checkOffset(tx: Reader, { clock }: Server): Promise<Finding> {
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms",
   );
   const offsetMs = (row?.ms ?? 0) - (beforeMs + clock.now()) / 2;
-  const there = toIso(row?.ms ?? 0);
+  const serverTime = toIso(row?.ms ?? 0);
   if (Math.abs(offsetMs) <= CLOCK_SLACK_MS)
-    return pass("clock offset", `The server's clock says ${there}, as this machine's does.`);
+    return pass("clock offset", `The server's clock says ${serverTime}, as this machine's does.`);
   return warn(
     "clock offset",
-    `The server's clock says ${there}, this machine's ${toIso(clock.now())}: ${formatDuration(Math.round(Math.abs(offsetMs) / MINUTE_MS) * MINUTE_MS)} apart.`,
+    `The server's clock says ${serverTime}, this machine's ${toIso(clock.now())}: ${formatDuration(Math.round(Math.abs(offsetMs) / MINUTE_MS) * MINUTE_MS)} apart.`,
     "set both by the network; signed timestamps verify within five minutes only",
   );
 }

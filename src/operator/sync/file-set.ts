@@ -67,8 +67,8 @@ async function readSet(serviceDir: string, named: readonly string[], nowMs: numb
   const isThere = own.includes(path) || (await Bun.file(path).exists());
   const catalog = isThere ? await readCatalogFile(path) : null;
   const good = [...definitions.values()].flatMap((file) => (file.ok ? [file.definition] : []));
-  const said = catalog === null ? EMPTY_CATALOG : catalog.ok ? catalog.catalog : null;
-  return { definitions, catalog, lookup: said === null ? null : makeFileLookup(said, good) };
+  const declared = catalog === null ? EMPTY_CATALOG : catalog.ok ? catalog.catalog : null;
+  return { definitions, catalog, lookup: declared === null ? null : makeFileLookup(declared, good) };
 }
 
 async function checkFile(path: string, set: FileSet, baseUrl: string): Promise<CheckedFile> {

@@ -147,9 +147,9 @@ export class LocalFiles {
 
   /** Clears the problems of missing files, also of files that made no relay. Returns whether a file is missing. */
   #dropMissing(found: ReadonlyMap<string, FileText>): boolean {
-    const gone = [...this.#texts.keys()].filter((path) => !found.has(path) && path !== this.#catalog.path);
-    for (const path of gone) this.#problems.clear("definition_broken", relayTarget(relayNameOf(path)));
-    return gone.length > 0;
+    const missing = [...this.#texts.keys()].filter((path) => !found.has(path) && path !== this.#catalog.path);
+    for (const path of missing) this.#problems.clear("definition_broken", relayTarget(relayNameOf(path)));
+    return missing.length > 0;
   }
 
   /** Reports the misfits and changed cases of the relays saved in this run, and what a changed catalog broke of the others. */

@@ -112,13 +112,13 @@ export class LocalRelays {
       rows: await listRelayRows(tx, environment.id),
       brought: await listSynced(tx, environment.id),
     }));
-    const away: string[] = [];
+    const withoutFile: string[] = [];
     const hadFiles = [...brought.keys()].some((target) => relayOf(target) !== null);
     const isAway = hadFiles && !existsSync(relaysFolder(serviceDir));
     for (const row of rows) {
       const base = brought.get(relayTarget(row.name)) ?? null;
       const path = definitionPath(serviceDir, row.name);
-      if (!texts.has(path) && matchesFile(row, base)) away.push(row.name);
+      if (!texts.has(path) && matchesFile(row, base)) withoutFile.push(row.name);
       else await this.#writeFile(row, base, path, texts, isAway);
       brought.delete(relayTarget(row.name));
     }
@@ -128,8 +128,8 @@ export class LocalRelays {
       if (isAway) this.#write.recordUnwritten(definitionPath(serviceDir, name), target, "its folder is away");
       else await this.#removeFileOfDeleted(name, base, texts);
     }
-    this.#reportMissingFolder(isAway ? away.length : null);
-    return await this.#deleteMissing(isAway ? [] : away, new Set(isAway ? away : []));
+    this.#reportMissingFolder(isAway ? withoutFile.length : null);
+    return await this.#deleteMissing(isAway ? [] : withoutFile, new Set(isAway ? withoutFile : []));
   }
 
   /** Writes the relay to its file where the file has the last common content. */
@@ -146,9 +146,9 @@ export class LocalRelays {
     if (base === storedContent) return;
     const file = texts.get(path);
     const read = file !== undefined && "text" in file ? file.text : null;
-    const said = read === null ? null : parseContent(read);
-    if (said !== storedContent) {
-      if (file !== undefined && said !== base && !this.#keepsOld.has(name)) return;
+    const parsed = read === null ? null : parseContent(read);
+    if (parsed !== storedContent) {
+      if (file !== undefined && parsed !== base && !this.#keepsOld.has(name)) return;
       if (isAway) {
         this.#write.recordUnwritten(path, target, "its folder is away");
         return;
@@ -183,16 +183,16 @@ export class LocalRelays {
     await store.write("dashboard", (tx) => deleteSynced(tx, environment.id, target));
   }
 
-  async #deleteMissing(away: readonly string[], folder: ReadonlySet<string>): Promise<boolean> {
+  async #deleteMissing(withoutFile: readonly string[], folder: ReadonlySet<string>): Promise<boolean> {
     const { clock, print, serviceDir } = this.#deps;
     const now = clock.monotonicMs();
     for (const [name, { isReported }] of this.#missing) {
-      if (away.includes(name)) continue;
+      if (withoutFile.includes(name)) continue;
       this.#missing.delete(name);
       if (isReported && !folder.has(name)) print(`relay ${name}: its file is back`);
     }
     let removed = false;
-    for (const name of away) {
+    for (const name of withoutFile) {
       const since = this.#missing.get(name) ?? { sinceMs: now, isReported: false };
       this.#missing.set(name, since);
       const path = definitionPath(serviceDir, name);

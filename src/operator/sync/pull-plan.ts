@@ -75,7 +75,7 @@ interface LocalItem extends SyncItem {
 export async function readFolder(serviceDir: string): Promise<Folder> {
   const texts = new Map<string, string>();
   const items = new Map<string, LocalItem>();
-  const add = (here: LocalItem): void => void items.set(syncTarget(here), here);
+  const add = (local: LocalItem): void => void items.set(syncTarget(local), local);
   for (const path of await listDefinitionFiles(serviceDir)) {
     const read = (await readFileText(path)) ?? { refusal: "It is gone." };
     if ("text" in read) texts.set(path, read.text);
@@ -125,18 +125,18 @@ export function planPull(
     relay: !existsSync(relaysFolder(serviceDir)),
     catalog: !existsSync(catalogPath(serviceDir)),
   };
-  for (const there of deployedItems) {
-    const target = syncTarget(there);
+  for (const remote of deployedItems) {
+    const target = syncTarget(remote);
     seen.add(target);
-    const here = items.get(target) ?? null;
-    const isLost = lost[there.kind === "relay" ? "relay" : "catalog"];
-    const base = isLost ? undefined : findBase(here, there, memory.get(target));
-    const entry = compareItem(there, here, there.content as JsonObject | null, base, serviceDir);
-    if (entry !== null) entries.push({ ...entry, mark: there.mark });
+    const local = items.get(target) ?? null;
+    const isLost = lost[remote.kind === "relay" ? "relay" : "catalog"];
+    const base = isLost ? undefined : findBase(local, remote, memory.get(target));
+    const entry = compareItem(remote, local, remote.content as JsonObject | null, base, serviceDir);
+    if (entry !== null) entries.push({ ...entry, mark: remote.mark });
   }
-  for (const [target, here] of items) {
+  for (const [target, local] of items) {
     if (seen.has(target)) continue;
-    const entry = compareItem(here, here, null, memory.get(target), serviceDir);
+    const entry = compareItem(local, local, null, memory.get(target), serviceDir);
     if (entry !== null) entries.push({ ...entry, mark: null });
   }
   followMovedDefault(entries, items);
@@ -145,13 +145,13 @@ export function planPull(
 
 /** Returns the last common content. It is the environment's last sync if the file has that content, for example after a `git pull`. */
 function findBase(
-  here: LocalItem | null,
+  local: LocalItem | null,
   { brought }: DeployedState,
   base: Json | undefined,
 ): Json | undefined {
-  if (here === null || brought === null) return base;
+  if (local === null || brought === null) return base;
   const content = brought.content as JsonObject | null;
-  return isEqual(here.resolve(content), content) ? content : base;
+  return isEqual(local.resolve(content), content) ? content : base;
 }
 
 /** A file may leave out which plan is the default. The file must name the other plan where that changes. */
@@ -162,58 +162,58 @@ function followMovedDefault(entries: PullEntry[], items: Folder["items"]): void 
   );
   for (const entry of moved ? entries : []) {
     if (entry.kind !== "plan" || entry.state !== "unchanged" || entry.there?.default !== true) continue;
-    const said = items.get(syncTarget(entry))?.resolve(null) ?? null;
-    if (isEqual(said, entry.there)) continue;
-    Object.assign(entry, { state: "changed", diff: listDifferences(said, entry.there) });
+    const declared = items.get(syncTarget(entry))?.resolve(null) ?? null;
+    if (isEqual(declared, entry.there)) continue;
+    Object.assign(entry, { state: "changed", diff: listDifferences(declared, entry.there) });
   }
 }
 
 function compareItem(
   { kind, name }: SyncItem,
-  here: LocalItem | null,
-  there: JsonObject | null,
+  local: LocalItem | null,
+  remote: JsonObject | null,
   base: Json | undefined,
   serviceDir: string,
 ): Omit<PullEntry, "mark"> | null {
-  if (here === null && there === null) return null;
-  const state = findState(here, there, base);
-  const path = here?.path ?? (kind === "relay" ? definitionPath(serviceDir, name) : catalogPath(serviceDir));
-  const said = here === null ? null : here.resolve(there);
-  const shows = here !== null && there !== null && state !== "unchanged";
+  if (local === null && remote === null) return null;
+  const state = findState(local, remote, base);
+  const path = local?.path ?? (kind === "relay" ? definitionPath(serviceDir, name) : catalogPath(serviceDir));
+  const declared = local === null ? null : local.resolve(remote);
+  const shows = local !== null && remote !== null && state !== "unchanged";
   return {
     kind,
     name,
     state,
     path,
-    there,
-    problem: there === null ? null : findProblem(kind, name, there),
-    diff: shows ? listDifferences(said, there) : [],
-    threeWay: state === "changed_both" ? threeWay(base, said, there) : [],
+    there: remote,
+    problem: remote === null ? null : findProblem(kind, name, remote),
+    diff: shows ? listDifferences(declared, remote) : [],
+    threeWay: state === "changed_both" ? threeWay(base, declared, remote) : [],
   };
 }
 
 /** Finds what a save would reject. Only valid server content is written to a file. */
-function findProblem(kind: SyncItem["kind"], name: string, there: JsonObject): string | null {
+function findProblem(kind: SyncItem["kind"], name: string, remote: JsonObject): string | null {
   const checked =
     kind === "relay"
-      ? checkDefinition(there)
-      : checkCatalog(editCatalog({}, [{ kind, name, content: there }]));
+      ? checkDefinition(remote)
+      : checkCatalog(editCatalog({}, [{ kind, name, content: remote }]));
   if ("problems" in checked) return checked.problems[0]?.message ?? null;
-  return kind === "relay" && there.name !== name
-    ? `\`name\` is ${showText(String(there.name))}, and not ${name}.`
+  return kind === "relay" && remote.name !== name
+    ? `\`name\` is ${showText(String(remote.name))}, and not ${name}.`
     : null;
 }
 
-function findState(here: LocalItem | null, there: JsonObject | null, base: Json | undefined): PullState {
-  if (here === null) return base === undefined ? "created" : "deleted_here";
-  const isAsBase = base !== undefined && isEqual(here.resolve(isJsonObject(base) ? base : null), base);
-  if (there === null) return base === undefined ? "only_here" : isAsBase ? "deleted_there" : "changed_both";
-  if (isEqual(here.resolve(there), there)) return "unchanged";
+function findState(local: LocalItem | null, remote: JsonObject | null, base: Json | undefined): PullState {
+  if (local === null) return base === undefined ? "created" : "deleted_here";
+  const isAsBase = base !== undefined && isEqual(local.resolve(isJsonObject(base) ? base : null), base);
+  if (remote === null) return base === undefined ? "only_here" : isAsBase ? "deleted_there" : "changed_both";
+  if (isEqual(local.resolve(remote), remote)) return "unchanged";
   if (isAsBase) return "changed";
-  return base !== undefined && isEqual(base, there) ? "changed_here" : "changed_both";
+  return base !== undefined && isEqual(base, remote) ? "changed_here" : "changed_both";
 }
 
-function threeWay(base: Json | undefined, here: Json, there: Json): ThreeWay[] {
+function threeWay(base: Json | undefined, local: Json, remote: Json): ThreeWay[] {
   const fields = new Map<string, ThreeWay>();
   const at = (field: string): ThreeWay => {
     const one = fields.get(field) ?? { field };
@@ -221,11 +221,11 @@ function threeWay(base: Json | undefined, here: Json, there: Json): ThreeWay[] {
     return one;
   };
   if (base === undefined) {
-    for (const { field, before, after } of listDifferences(here, there))
+    for (const { field, before, after } of listDifferences(local, remote))
       Object.assign(at(field), omitUndefined({ here: before, there: after }));
     return [...fields.values()];
   }
-  const sides = { here: listDifferences(base, here), there: listDifferences(base, there) };
+  const sides = { here: listDifferences(base, local), there: listDifferences(base, remote) };
   for (const side of ["here", "there"] as const)
     for (const { field, before, after } of sides[side])
       Object.assign(at(field), omitUndefined({ was: before, [side]: after }));

@@ -22,8 +22,8 @@ type PullAction = "write" | "remove" | "settle" | "leave" | "nothing" | "refuse"
  * Returns the action for an entry. `settle`: the file stays and from now on replaces the server's. `leave`: a person must decide.
  * `refuse`: the server's content would be written but is not valid in a file.
  */
-export function pullActionOf(entry: PullEntry, wish: PullOptions): PullAction {
-  const deed = requestedAction(entry, wish);
+export function pullActionOf(entry: PullEntry, options: PullOptions): PullAction {
+  const deed = requestedAction(entry, options);
   return deed === "write" && entry.problem !== null ? "refuse" : deed;
 }
 
@@ -42,7 +42,7 @@ function requestedAction({ state, there }: PullEntry, { side, prune }: PullOptio
 export function writePull(
   folder: Folder,
   entries: readonly PullEntry[],
-  wish: PullOptions,
+  options: PullOptions,
 ): Map<PullEntry, string> {
   const failed = new Map<PullEntry, string>();
   const attempt = (of: readonly PullEntry[], work: () => void): void => {
@@ -56,13 +56,13 @@ export function writePull(
   };
   const changed: PullEntry[] = [];
   for (const entry of entries) {
-    const deed = pullActionOf(entry, wish);
+    const deed = pullActionOf(entry, options);
     if (deed === "refuse") failed.set(entry, formatProblem(entry));
     if (deed !== "write" && deed !== "remove") continue;
     if (entry.kind === "relay") attempt([entry], () => writeRelay(folder, entry, deed));
     else changed.push(entry);
   }
-  if (changed.length > 0) attempt(changed, () => writeCatalog(folder, changed, wish));
+  if (changed.length > 0) attempt(changed, () => writeCatalog(folder, changed, options));
   return failed;
 }
 
@@ -77,7 +77,11 @@ function writeRelay({ texts }: Folder, { path, there }: PullEntry, deed: "write"
   else if (deed === "remove" && read !== null) removeUnchangedFile(path, read);
 }
 
-function writeCatalog({ serviceDir, texts }: Folder, entries: readonly PullEntry[], wish: PullOptions): void {
+function writeCatalog(
+  { serviceDir, texts }: Folder,
+  entries: readonly PullEntry[],
+  options: PullOptions,
+): void {
   const path = catalogPath(serviceDir);
   const read = texts.get(path) ?? null;
   const changes = entries.map((entry): CatalogChange => {
@@ -85,7 +89,7 @@ function writeCatalog({ serviceDir, texts }: Folder, entries: readonly PullEntry
     return {
       kind: kind as CatalogChange["kind"],
       name,
-      content: pullActionOf(entry, wish) === "remove" ? null : there,
+      content: pullActionOf(entry, options) === "remove" ? null : there,
     };
   });
   const value = read === null ? {} : parseJson(read.replace(/^\uFEFF/, ""));

@@ -261,9 +261,9 @@ function readScopes(kind: ApiKeyKind, scopes: readonly Permission[] | null): Per
       "invalid_input",
       "scopes is not allowed for an app key, which works only on the client routes: leave it out.",
     );
-  const never = scopes.find((name) => !KEY_PERMISSIONS.has(name));
-  if (never !== undefined)
-    throw new Refusal("invalid_input", `scopes has ${never}, which no key can have: leave it out.`);
+  const impossible = scopes.find((name) => !KEY_PERMISSIONS.has(name));
+  if (impossible !== undefined)
+    throw new Refusal("invalid_input", `scopes has ${impossible}, which no key can have: leave it out.`);
   return PERMISSION_NAMES.filter((name) => scopes.includes(name));
 }
 

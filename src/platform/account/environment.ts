@@ -54,12 +54,12 @@ export function findEnvironment(tx: Reader, appId: string, name: string): Promis
 /** Finds the environment. Throws `not_found`. */
 export async function requireEnvironment(tx: Reader, appId: string, name: string): Promise<Environment> {
   const environment = await findEnvironment(tx, appId, name);
-  if (environment === null) throw refuseUnknownEnvironment();
+  if (environment === null) throw rejectUnknownEnvironment();
   return environment;
 }
 
 /** Returns the refusal of an environment that does not exist, or that the caller is no member of. */
-export function refuseUnknownEnvironment(): Refusal {
+export function rejectUnknownEnvironment(): Refusal {
   return new Refusal(
     "not_found",
     "There is no such app with such an environment; relay apps list shows the ones that exist.",

@@ -160,7 +160,7 @@ export async function setMemberships(
 ): Promise<void> {
   const seen = new Set<string>();
   for (const one of memberships) {
-    if (!(await isPlace(tx, one))) throw refusePlace(one);
+    if (!(await isPlace(tx, one))) throw rejectPlace(one);
     const place = `${one.appId}/${one.name}`;
     if (seen.has(place))
       throw new Refusal(
@@ -218,7 +218,7 @@ async function isPlace(tx: Reader, { appId, name }: Place): Promise<boolean> {
     : (await findEnvironment(tx, appId, name)) !== null;
 }
 
-function refusePlace({ appId, name }: Place): Refusal {
+function rejectPlace({ appId, name }: Place): Refusal {
   return new Refusal(
     "invalid_input",
     `memberships names ${name === EVERY ? appId : `${appId}/${name}`}, which does not exist: relay apps list shows the apps.`,

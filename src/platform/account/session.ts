@@ -347,12 +347,12 @@ export async function findRefusedLink(
     tokenHash,
   );
   if (ended !== null) return ended;
-  const late = await tx.get<{ email: string }>(
+  const expired = await tx.get<{ email: string }>(
     `SELECT owner.email AS email FROM signin_link JOIN owner ON owner.id = owner_id WHERE token_hash = ?1 AND expires_at <= ?2`,
     tokenHash,
     nowMs,
   );
-  return late === null ? null : { ...late, why: "expired" };
+  return expired === null ? null : { ...expired, why: "expired" };
 }
 
 /** Records that the use of an ended link was refused. A second use is not recorded again. */

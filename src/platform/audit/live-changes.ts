@@ -43,7 +43,7 @@ const RETRY_AFTER_MS = 30_000;
 interface Follower {
   /** Identifies the caller: `session:…`, `key:…`. */
   caller: string;
-  tell(kinds: readonly ChangeKind[]): void;
+  notify(kinds: readonly ChangeKind[]): void;
   /** Runs when the service stops. */
   end(): void;
 }
@@ -140,7 +140,7 @@ export class LiveChanges {
       followed.notifiedAtMs = clock.monotonicMs();
       const kinds = [...followed.pending];
       followed.pending.clear();
-      for (const follower of [...followed.followers]) follower.tell(kinds);
+      for (const follower of [...followed.followers]) follower.notify(kinds);
     });
   }
 }

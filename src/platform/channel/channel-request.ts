@@ -193,11 +193,11 @@ export function readResult(
   const reason = meaning === "ok" ? "" : cleanReason(found, secrets);
   const seconds = kind.retryAfterPath === null ? null : Number(at(answer, kind.retryAfterPath) ?? Number.NaN);
   const waitMs = readWait(headers["retry-after"], nowMs) ?? toWait(seconds);
-  const said = `${kind.title} answered ${status}${reason === "" ? "" : ` (${reason})`}`;
+  const result = `${kind.title} answered ${status}${reason === "" ? "" : ` (${reason})`}`;
   return {
     meaning,
     waitMs: meaning === "ok" ? null : waitMs,
-    message: `${said}${adviceOf(meaning, status)}`,
+    message: `${result}${adviceOf(meaning, status)}`,
   };
 }
 

@@ -116,7 +116,6 @@ export class SmtpSender {
     { kind, reason, retry, code, detail }: SmtpDeliveryResult,
   ): void {
     const { environmentId, emailId: email } = mail;
-    const said = redactDetail(detail, mail, server);
     this.#deps.log.warn("a mail server rejected a mail", {
       environmentId,
       email,
@@ -124,7 +123,7 @@ export class SmtpSender {
       reason,
       retry,
       code,
-      said,
+      said: redactDetail(detail, mail, server),
     });
   }
 }

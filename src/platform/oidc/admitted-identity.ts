@@ -113,12 +113,12 @@ export async function admitIdentity(
 ): Promise<Admittance> {
   const { subject, email } = identity;
   const { issuer } = provider;
-  const refuse = (why: RefusedWhy, message: string): Admittance => ({
+  const reject = (why: RefusedWhy, message: string): Admittance => ({
     roles: null,
     refused: { why, message, email },
   });
   if (subject === "" || subject.length > MAX_SUBJECT_CHARS || breaksOneLine(subject) !== null)
-    return refuse("subject_not_valid", `${provider.name} sent no valid subject: ask its administrator.`);
+    return reject("subject_not_valid", `${provider.name} sent no valid subject: ask its administrator.`);
   const known = await OIDC_IDENTITY.find(tx, { issuer, subject });
   const needsEmail = known === null || provider.domains.length > 0;
   const denied = needsEmail ? denyEmail(provider, identity) : null;
@@ -130,7 +130,7 @@ export async function admitIdentity(
   const owner =
     known === null ? await findOwnerByEmail(tx, email ?? "") : await findOwnerById(tx, known.ownerId);
   if (known === null && owner !== null && (await isLinked(tx, owner.id, issuer)))
-    return refuse(
+    return reject(
       "linked_to_another",
       `${email} is already linked to another account of ${provider.name}: ask an owner to unlink it under Settings › Members, or with relay members unlink.`,
     );
@@ -211,9 +211,9 @@ export async function recordProviderSession(
 ): Promise<void> {
   const isShort = idToken.length <= MAX_HINT_CHARS;
   const sealed = isShort ? sealer.seal(idToken, idTokenContext(sessionId)) : null;
-  const again =
+  const onConflict =
     "ON CONFLICT (session_id) DO UPDATE SET issuer = excluded.issuer, id_token = excluded.id_token";
-  await OIDC_SESSION.insert(tx, { sessionId, issuer, idToken: sealed }, again);
+  await OIDC_SESSION.insert(tx, { sessionId, issuer, idToken: sealed }, onConflict);
 }
 
 /** Finds the ID token of a session that began at the provider. Null if it began otherwise; `idToken` is null if it was too long. */

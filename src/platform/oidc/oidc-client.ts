@@ -54,10 +54,10 @@ export class OidcClient {
   }
 
   /**
-   * Returns the address at the provider where the person signs in. `again`: the person must sign in there again, although they have a session. Throws
+   * Returns the address at the provider where the person signs in. `forcesSignin`: the person must sign in there again, although they have a session. Throws
    * `oidc_failed`.
    */
-  async makeSigninUrl(provider: Provider, secrets: SigninSecrets, again: boolean): Promise<string> {
+  async makeSigninUrl(provider: Provider, secrets: SigninSecrets, forcesSignin: boolean): Promise<string> {
     const openId = await import("openid-client");
     const configuration = await this.#configure(provider);
     const url = openId.buildAuthorizationUrl(configuration, {
@@ -67,7 +67,7 @@ export class OidcClient {
       nonce: secrets.nonce,
       code_challenge: await openId.calculatePKCECodeChallenge(secrets.verifier),
       code_challenge_method: "S256",
-      ...(again ? { prompt: "login", max_age: "0" } : {}),
+      ...(forcesSignin ? { prompt: "login", max_age: "0" } : {}),
     });
     return url.href;
   }
@@ -102,7 +102,7 @@ export class OidcClient {
       const identity = readIdentity({ ...more, ...claims }, provider);
       return { identity, idToken: tokens.id_token ?? "" };
     } catch (error) {
-      throw refuseFailure(provider, openId, error);
+      throw rejectFailure(provider, openId, error);
     }
   }
 
@@ -162,7 +162,7 @@ export class OidcClient {
         throw new OperatorRequestFailed("The issuer URL is of all tenants: name the URL of one tenant.");
       return configuration;
     } catch (error) {
-      throw refuseFailure(provider, openId, error);
+      throw rejectFailure(provider, openId, error);
     }
   }
 
@@ -200,18 +200,18 @@ function scopeOf(configuration: Configuration): string {
 }
 
 /** Returns the refusal of a sign-in that the provider or the checks of its response stopped. The message has no text of a response. */
-function refuseFailure({ name }: Provider, openId: typeof OpenId, error: unknown): Refusal {
+function rejectFailure({ name }: Provider, openId: typeof OpenId, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   const request = findCause(error, (one) => one instanceof OperatorRequestFailed);
-  if (request !== null) return refuse(`${name} cannot be reached. ${request.message}`);
+  if (request !== null) return reject(`${name} cannot be reached. ${request.message}`);
   if (error instanceof openId.AuthorizationResponseError)
-    return refuse(
+    return reject(
       error.error === "access_denied" || error.error === "login_required"
         ? `You did not sign in at ${name}: sign in again.`
         : `${name} refused the sign-in (${cleanCode(error.error)}): check the client at the provider.`,
     );
   if (error instanceof openId.ResponseBodyError)
-    return refuse(
+    return reject(
       error.error === "invalid_grant"
         ? `${name} did not accept the code of this sign-in, because it was used before or has expired: sign in again.`
         : `${name} refused Relay (${cleanCode(error.error)}): check the client ID, the client secret and the redirect address.`,
@@ -219,14 +219,14 @@ function refuseFailure({ name }: Provider, openId: typeof OpenId, error: unknown
   const code = (error as { code?: unknown }).code;
   const claim = findClaim(error);
   if (code === "OAUTH_JWT_TIMESTAMP_CHECK_FAILED")
-    return refuse(
+    return reject(
       claim === "auth_time"
         ? `${name} did not ask you to sign in again: sign out there, then confirm again.`
         : `The ID token of ${name} has expired, or a clock is wrong: sign in again, and check the clocks of both servers.`,
     );
   if (claim !== null && Object.hasOwn(CLAIMS, claim))
-    return refuse(`The ID token of ${name} ${CLAIMS[claim as keyof typeof CLAIMS]}: sign in again.`);
-  return refuse(
+    return reject(`The ID token of ${name} ${CLAIMS[claim as keyof typeof CLAIMS]}: sign in again.`);
+  return reject(
     `The response of ${name} is not valid (${cleanCode(findReason(error))}): check the issuer URL and the client at the provider.`,
   );
 }
@@ -240,7 +240,7 @@ const CLAIMS = {
   sub: "is of another person",
 } as const;
 
-function refuse(message: string): Refusal {
+function reject(message: string): Refusal {
   return new Refusal("oidc_failed", message);
 }
 

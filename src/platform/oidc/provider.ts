@@ -148,7 +148,7 @@ export async function openProvider(tx: Reader, sealer: Sealer): Promise<Provider
 /** Returns the provider with its secret. Throws `oidc_not_set` without one. */
 export async function requireProvider(tx: Reader, sealer: Sealer): Promise<Provider> {
   const provider = await openProvider(tx, sealer);
-  if (provider === null) throw refuseNotSet();
+  if (provider === null) throw rejectNotSet();
   return provider;
 }
 
@@ -247,7 +247,7 @@ export async function setPasswordSignin(
   passwords: boolean,
 ): Promise<number> {
   const before = await OIDC_PROVIDER.find(tx, { one: 1 });
-  if (before === null) throw refuseNotSet();
+  if (before === null) throw rejectNotSet();
   if (before.passwords === passwords) return 0;
   if (!passwords && !(await hasLinkedOwner(tx, before.issuer)))
     throw new Refusal(
@@ -273,7 +273,7 @@ async function hasLinkedOwner(tx: Reader, issuer: string): Promise<boolean> {
 }
 
 /** Returns the refusal of a sign-in without a provider. */
-function refuseNotSet(): Refusal {
+function rejectNotSet(): Refusal {
   return new Refusal(
     "oidc_not_set",
     "This server has no OpenID provider: sign in with a password, or set a provider under Settings › Members or with relay oidc provider.",

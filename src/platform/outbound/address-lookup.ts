@@ -87,8 +87,8 @@ let adopted: string | null = null;
 /** Adopts changed name servers, for example after the machine joined another network. Returns whether they changed. */
 function refreshServers(machine: Machine): boolean {
   try {
-    const said = [...machine.readNameServers().matchAll(/^nameserver\s+(\S+)/gm)];
-    const servers = said.map(([, server = ""]) => server);
+    const lines = [...machine.readNameServers().matchAll(/^nameserver\s+(\S+)/gm)];
+    const servers = lines.map(([, server = ""]) => server);
     // A server address with a zone (`fe80::1%eth0`) cannot be adopted, because its interface would be lost.
     if (servers.length === 0 || servers.some((server) => server.includes("%"))) return false;
     // The servers of the start may be spelled differently, so the same servers may be adopted once.

@@ -69,8 +69,8 @@ export async function warnLostSpace(tx: Reader, environmentId: number, space: st
   const rows = await NAMING.all(tx, rest, { environmentId, space, named: `"space":${writeJson(space)}` });
   const relays = rows.filter((row) => namedSpaceOf(row.definition) === space).map(({ name }) => name);
   if (relays.length === 0) return [];
-  const [verb, there] = relays.length === 1 ? ["names", "that relay"] : ["name", "those relays"];
-  const message = `${relays.join(", ")} ${verb} the space ${space}, which no receiver has now, so events that need a customer ID wait with customer_unknown. Change ${SPACE_FIELD} of ${there}, or create a receiver ${space} with its own space again.`;
+  const [verb, subjects] = relays.length === 1 ? ["names", "that relay"] : ["name", "those relays"];
+  const message = `${relays.join(", ")} ${verb} the space ${space}, which no receiver has now, so events that need a customer ID wait with customer_unknown. Change ${SPACE_FIELD} of ${subjects}, or create a receiver ${space} with its own space again.`;
   return [{ code: "reference_missing", field: SPACE_FIELD, message }];
 }
 

@@ -182,14 +182,14 @@ async function listWatcherWarnings(
   if (trigger.kind === "data_change" && trigger.on.includes("created")) {
     const writers = others(await lookup.listWriters(trigger.collection));
     if (writers.length > 0) {
-      const [what, whose] =
+      const [what, possessive] =
         writers.length === 1
           ? [`the relay ${formatRelays(writers)} writes`, "its"]
           : [`the relays ${formatRelays(writers)} write`, "their"];
       warnings.push(
         makeUnseenWarning(
           "trigger.collection",
-          `${what} ${trigger.collection} too, and a record that a relay writes never starts a relay: this relay does not see ${whose} records, so add these actions there as well.`,
+          `${what} ${trigger.collection} too, and a record that a relay writes never starts a relay: this relay does not see ${possessive} records, so add these actions there as well.`,
         ),
       );
     }

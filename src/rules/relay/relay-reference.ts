@@ -133,11 +133,11 @@ export type MissingThing = Static<typeof missingThing>;
 export async function listMissing(lookup: CatalogLookup, definition: Definition): Promise<MissingThing[]> {
   const missing = new Map<string, MissingThing>();
   for (const reference of listReferences(definition)) {
-    const there = await exists(lookup, reference);
-    if (there && (!reference.sells || (await findSeller(lookup, reference)) === definition.name)) continue;
+    const isStored = await exists(lookup, reference);
+    if (isStored && (!reference.sells || (await findSeller(lookup, reference)) === definition.name)) continue;
     const { kind, name } = itemOf(reference);
-    const near = there ? null : await findNear(lookup, reference);
-    missing.set(`${kind} ${name}`, { kind, name, there, near });
+    const near = isStored ? null : await findNear(lookup, reference);
+    missing.set(`${kind} ${name}`, { kind, name, there: isStored, near });
   }
   return [...missing.values()];
 }

@@ -118,20 +118,20 @@ export async function updateSignatureRetention(
   const { environmentId, name } = (after ?? before) as RelayRow;
   const [present, ending] = [secretMark(after?.secretDigest ?? null), after?.previousSecretDigest ?? null];
   const endMs = Math.max(nowMs, after?.previousSecretUntil ?? 0) + SIGNATURE_MEMORY_AFTER_DELETE_MS;
-  const back = `DELETE FROM retired_secret WHERE environment_id = ?1 AND relay_name = ?2 AND secret = ?3`;
-  if (present !== null) await tx.run(back, environmentId, name, present);
-  if (pasted) await tx.run(back, environmentId, name, ANY_SECRET);
-  const gone = `INSERT INTO retired_secret (environment_id, relay_name, secret, until, cursor) VALUES (?1, ?2, ?3, ?4, ?5)
+  const deleteSql = `DELETE FROM retired_secret WHERE environment_id = ?1 AND relay_name = ?2 AND secret = ?3`;
+  if (present !== null) await tx.run(deleteSql, environmentId, name, present);
+  if (pasted) await tx.run(deleteSql, environmentId, name, ANY_SECRET);
+  const insertSql = `INSERT INTO retired_secret (environment_id, relay_name, secret, until, cursor) VALUES (?1, ?2, ?3, ?4, ?5)
     ON CONFLICT (environment_id, relay_name, secret) DO UPDATE SET until = excluded.until, cursor = excluded.cursor`;
-  const note = (secret: Uint8Array, until: number) =>
-    tx.run(gone, environmentId, name, secret, until, ANY_SECRET);
+  const retire = (secret: Uint8Array, until: number) =>
+    tx.run(insertSql, environmentId, name, secret, until, ANY_SECRET);
   for (const digest of [before?.secretDigest ?? null, before?.previousSecretDigest ?? null]) {
     const mark = secretMark(digest);
     if (mark === null || Bun.deepEquals(mark, present)) continue;
     const ends = Bun.deepEquals(digest, ending);
-    await note(mark, ends ? endMs : nowMs + SIGNATURE_MEMORY_AFTER_DELETE_MS);
+    await retire(mark, ends ? endMs : nowMs + SIGNATURE_MEMORY_AFTER_DELETE_MS);
   }
-  if (before !== null && !pasted) await note(ANY_SECRET, endMs);
+  if (before !== null && !pasted) await retire(ANY_SECRET, endMs);
 }
 
 /** Finds the environment's relay of this name, or null. */

@@ -61,8 +61,8 @@ function readProvider(verify: VerifyFields): string {
 function mayBothMatch(one: ReceiverTrigger, other: ReceiverTrigger): boolean {
   const wanted = listFilterTexts(other);
   return [...listFilterTexts(one)].every(([path, texts]) => {
-    const also = wanted.get(path);
-    return also === undefined || texts.some((text) => also.includes(text));
+    const otherTexts = wanted.get(path);
+    return otherTexts === undefined || texts.some((text) => otherTexts.includes(text));
   });
 }
 

@@ -64,11 +64,13 @@ const DEFAULTS = { algorithm: "hmac-sha256", encoding: "hex" };
 /** Writes a recipe with its defaults and lower-case headers, so that equal recipes are equal texts. The handshake is left out, as it signs nothing. */
 function normalVerify(verify: ReceiverTrigger["verify"]): string {
   const { handshake: _, toleranceSeconds: __, ...fields } = verify;
-  const said: JsonObject = fields.scheme === "signature" ? { ...DEFAULTS, ...fields } : { ...fields };
-  if (said.signatureKey !== undefined) said.separator ??= ",";
+  const normalized: JsonObject = fields.scheme === "signature" ? { ...DEFAULTS, ...fields } : { ...fields };
+  if (normalized.signatureKey !== undefined) normalized.separator ??= ",";
   for (const name of ["header", "timestampHeader"]) {
-    const header = said[name];
-    if (typeof header === "string") said[name] = header.toLowerCase();
+    const header = normalized[name];
+    if (typeof header === "string") normalized[name] = header.toLowerCase();
   }
-  return writeJson(Object.fromEntries(Object.entries(said).sort(([one], [other]) => (one < other ? -1 : 1))));
+  return writeJson(
+    Object.fromEntries(Object.entries(normalized).sort(([one], [other]) => (one < other ? -1 : 1))),
+  );
 }

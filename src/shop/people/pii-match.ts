@@ -36,7 +36,7 @@ export class PiiMatcher {
   readonly #tokens: ReadonlySet<string>;
   readonly #customers: NonNullable<ErasureTarget["customers"]>;
   readonly #anywhere: RegExp;
-  readonly #whole: RegExp;
+  readonly #standalone: RegExp;
   readonly #everywhere: RegExp;
   readonly #isAscii: boolean;
 
@@ -63,7 +63,7 @@ export class PiiMatcher {
     const address = `(?:${spellings.map((one) => Array.from(one, spell).join("")).join("|")})`;
     this.#anywhere = new RegExp(address, "iu");
     this.#everywhere = new RegExp(address, "giu");
-    this.#whole = new RegExp(LONGER_BEFORE + address + LONGER_AFTER, "giu");
+    this.#standalone = new RegExp(LONGER_BEFORE + address + LONGER_AFTER, "giu");
   }
 
   /** Reports whether an event without a person that arrived then and names the address means the erased person. */
@@ -116,7 +116,7 @@ export class PiiMatcher {
     const plain = this.#plain(text);
     const shown = plain.includes("\\") && !this.#anywhere.test(plain) ? readEscapes(plain) : plain;
     const redacted = shown.replace(
-      own ? this.#everywhere : this.#whole,
+      own ? this.#everywhere : this.#standalone,
       unique ? `${ERASED}-${this.personId}` : ERASED,
     );
     return redacted === shown ? text : redacted;

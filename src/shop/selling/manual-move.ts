@@ -77,8 +77,8 @@ export async function movePurchaseManually(
     refund === null
       ? `${named.email} has the purchase of ${formatPurchase(purchase)} already, so nothing changes.`
       : `The purchase of ${formatPurchase(purchase)} was refunded before (${refund.id}), so it does not move.`;
-  const nothing = { grants: 0, credits: 0, creditsShort: 0, plan: null };
-  const plan = { from: from.id, to: named.id, ...nothing, refundedBy: refund?.id ?? null, message };
+  const noChange = { grants: 0, credits: 0, creditsShort: 0, plan: null };
+  const plan = { from: from.id, to: named.id, ...noChange, refundedBy: refund?.id ?? null, message };
   return { plan, receipt: await requirePurchaseView(tx, environmentId, purchase.id), moved: false };
 }
 

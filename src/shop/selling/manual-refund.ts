@@ -47,21 +47,21 @@ export async function previewRefund(
   const personName = await formatPerson(tx, environmentId, personId);
   const what = `${itemKind === "plan" ? `the plan ${item}` : item} (ref ${ref}) of ${personName}`;
   const refund = await findRefundOf(tx, purchase);
-  const nothing = { grants: 0, credits: 0, creditsShort: 0, endsPlan: null };
+  const noChange = { grants: 0, credits: 0, creditsShort: 0, endsPlan: null };
   if (refund !== null) {
     const message = `The purchase of ${what} was already refunded (${refund.id}), so nothing changes.`;
-    return { ...nothing, refundedBy: refund.id, message };
+    return { ...noChange, refundedBy: refund.id, message };
   }
-  const said = (sentences: string): string =>
+  const format = (sentences: string): string =>
     `Refunds the purchase of ${what}. ${sentences} This moves no money: refund the payment where it was paid.`;
   if (itemKind === "plan") {
     const { ends, keptBy } = await previewPlanRefund(tx, purchase);
-    const goes = { ...nothing, grants: ends === null ? 0 : 1, endsPlan: ends?.plan ?? null };
-    return { ...goes, refundedBy: null, message: said(formatPlan(item, ends?.billedBy ?? null, keptBy)) };
+    const goes = { ...noChange, grants: ends === null ? 0 : 1, endsPlan: ends?.plan ?? null };
+    return { ...goes, refundedBy: null, message: format(formatPlan(item, ends?.billedBy ?? null, keptBy)) };
   }
   const { takes, entitlement, keepsAccess } = await previewProductRefund(tx, purchase, nowMs);
   const sentences = [formatAccess(entitlement, takes.grants, keepsAccess), ...formatCredits(takes)];
-  return { ...takes, endsPlan: null, refundedBy: null, message: said(sentences.join(" ")) };
+  return { ...takes, endsPlan: null, refundedBy: null, message: format(sentences.join(" ")) };
 }
 
 function formatPlan(plan: string, billedBy: "relay" | "processor" | null, keptBy: string | null): string {

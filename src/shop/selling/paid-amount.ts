@@ -31,12 +31,12 @@ function isAbsent(value: Json | undefined): boolean {
 
 function readMinor(amount: Json | undefined, currency: string): number | null {
   const text = scalarText(amount)?.trim() ?? "";
-  const [, whole, fraction] = /^(\d{1,15})(?:\.(\d{1,15}))?$/.exec(text) ?? [];
-  if (whole === undefined || (fraction !== undefined && typeof amount !== "string")) return null;
-  if (fraction === undefined) return Number(whole);
+  const [, units, fraction] = /^(\d{1,15})(?:\.(\d{1,15}))?$/.exec(text) ?? [];
+  if (units === undefined || (fraction !== undefined && typeof amount !== "string")) return null;
+  if (fraction === undefined) return Number(units);
   const digits = currencyDigits(currency);
   // Fractions of the smallest unit are not an amount that was paid.
   if (/[1-9]/.test(fraction.slice(digits))) return null;
-  const minor = Number(whole + fraction.slice(0, digits).padEnd(digits, "0"));
+  const minor = Number(units + fraction.slice(0, digits).padEnd(digits, "0"));
   return Number.isSafeInteger(minor) ? minor : null;
 }

@@ -181,8 +181,8 @@ const OF_FROM = "person_id = $from AND environment_id = $environmentId";
 
 async function requireFewRows(tx: Reader, { from }: Merge, table: string, what: string): Promise<void> {
   const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM ${table} WHERE ${OF_FROM} LIMIT $most) AS few`;
-  const few = { environmentId: from.environmentId, from: from.id, most: MAX_ROWS + 1 };
-  const row = await tx.get<{ count: number }>(sql, few);
+  const bounds = { environmentId: from.environmentId, from: from.id, most: MAX_ROWS + 1 };
+  const row = await tx.get<{ count: number }>(sql, bounds);
   if ((row?.count ?? 0) > MAX_ROWS) throw rejectTooMany(from, MAX_ROWS, what);
 }
 

@@ -96,7 +96,7 @@ export async function sellByRelay(
     tx,
     sale,
     payment,
-    sellingOf(tx, sale, name, (id) => grantLate(tx, sale, name, ref, id)),
+    sellingOf(tx, sale, name, (id) => grantRecordedPayment(tx, sale, name, ref, id)),
   );
 }
 
@@ -165,7 +165,7 @@ async function grantNewest(
 }
 
 /** Records a payment after a later arrival ran: the order of arrival decides the plan. */
-async function grantLate(
+async function grantRecordedPayment(
   tx: Writer,
   sale: RelaySale,
   plan: string,
@@ -246,9 +246,9 @@ function formatLatePayment(
     current !== null
       ? `${current.eventId ?? `the receipt ${current.ref}`}, which paid for ${current.plan}`
       : `${ended?.eventId ?? "another event"}, which canceled ${ended?.plan ?? plan}`;
-  const said = `The payment was recorded and ${did}, because this event arrived before ${why}, and plans follow the order of arrival.`;
-  if (after?.plan === plan) return said;
-  return `${said} To give the person ${plan} anyway, use the dashboard or relay people grant ${personId} ${plan}; its next payment puts them on it.`;
+  const sentence = `The payment was recorded and ${did}, because this event arrived before ${why}, and plans follow the order of arrival.`;
+  if (after?.plan === plan) return sentence;
+  return `${sentence} To give the person ${plan} anyway, use the dashboard or relay people grant ${personId} ${plan}; its next payment puts them on it.`;
 }
 
 /**

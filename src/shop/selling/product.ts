@@ -150,8 +150,8 @@ export async function listOrphanKeyWarnings(
   environmentId: number,
   name: string | null,
 ): Promise<Warning[]> {
-  const such = name === null ? "substr(key, 1, 7) = 'access:'" : "key = $key";
-  const rest = `WHERE environment_id = $environmentId AND name <> key AND ${such} ORDER BY name LIMIT ${MAX_WARNINGS}`;
+  const isNamed = name === null ? "substr(key, 1, 7) = 'access:'" : "key = $key";
+  const rest = `WHERE environment_id = $environmentId AND name <> key AND ${isNamed} ORDER BY name LIMIT ${MAX_WARNINGS}`;
   const found = await PRODUCT.all(tx, rest, { environmentId, ...(name === null ? {} : { key: name }) });
   const warnings: Warning[] = [];
   for (const product of found)

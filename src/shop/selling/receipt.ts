@@ -101,9 +101,9 @@ function alertSuspended(
   { environmentId, nowMs }: Change,
   { person, itemKind, item, ref }: PurchaseView,
 ): Promise<void> {
-  const said = `A payment of the ${itemKind} ${item} (ref ${ref}) was recorded for a suspended person, who cannot use it: run relay people activate ${person}, or refund the payment.`;
+  const sentence = `A payment of the ${itemKind} ${item} (ref ${ref}) was recorded for a suspended person, who cannot use it: run relay people activate ${person}, or refund the payment.`;
   const burst = { target: `person:${person}`, burstMs: DAY_MS, nowMs };
-  return raiseAlert(tx, { environmentId, code: "sale_suspended", message: said, ...burst });
+  return raiseAlert(tx, { environmentId, code: "sale_suspended", message: sentence, ...burst });
 }
 
 function auditReceipt(

@@ -103,8 +103,8 @@ export async function claimRef(
   if (purchase === null || (await isTheirPurchase(tx, sale, purchase, itemKind, item)))
     return { previous: purchase };
   await auditRefusedRef(tx, sale, { itemKind, item, ref, purchase: purchase.id, code: "ref_used" });
-  const whose = purchase.personId === sale.personId ? "another purchase" : "another person's purchase";
-  const message = `\`ref\` already belongs to ${whose} (${purchase.id}), which relay receipts list shows: use the provider's unique payment identifier.`;
+  const owner = purchase.personId === sale.personId ? "another purchase" : "another person's purchase";
+  const message = `\`ref\` already belongs to ${owner} (${purchase.id}), which relay receipts list shows: use the provider's unique payment identifier.`;
   return { failure: failFinally("ref_used", message) };
 }
 

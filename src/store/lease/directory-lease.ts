@@ -101,7 +101,7 @@ export class DirectoryLease implements LeaseManager {
     if (this.#lostTo === null) {
       const row = await tx.get<{ epoch: number }>("SELECT epoch FROM runner_lease");
       if (row?.epoch === this.#epoch) return;
-      this.#lose((await readLease(tx)).holder);
+      this.#recordLoss((await readLease(tx)).holder);
     }
     throw new StoreUnavailable(`This server runs nothing any more, because ${this.#lostTo} took over.`);
   };
@@ -122,10 +122,10 @@ export class DirectoryLease implements LeaseManager {
   watch(listener: Pick<LeaseListener, "begin" | "lost" | "renewed">): void {
     this.#listener = listener;
     // Ignores errors, because the store reports its own trouble and the next check follows.
-    const look = (foreignChange: boolean): void => void this.#look(foreignChange).catch(() => undefined);
-    this.#unwatch = this.#deps.store.watch(({ foreignChange }) => look(foreignChange));
+    const check = (foreignChange: boolean): void => void this.#check(foreignChange).catch(() => undefined);
+    this.#unwatch = this.#deps.store.watch(({ foreignChange }) => check(foreignChange));
     // Looks once now, because another server may have asked or taken over before the store reports changes.
-    look(true);
+    check(true);
   }
 
   async start(): Promise<void> {
@@ -155,7 +155,7 @@ export class DirectoryLease implements LeaseManager {
       .catch(() => undefined);
   }
 
-  async #look(foreignChange: boolean): Promise<void> {
+  async #check(foreignChange: boolean): Promise<void> {
     const { store, lock } = this.#deps;
     if (this.#lostTo !== null) return;
     if (foreignChange) await this.#readOthers();
@@ -170,14 +170,14 @@ export class DirectoryLease implements LeaseManager {
   async #readOthers(): Promise<void> {
     const { store } = this.#deps;
     const { epoch, holder, asked, answered } = await store.read(readLease);
-    if (epoch !== this.#epoch) return this.#lose(holder);
+    if (epoch !== this.#epoch) return this.#recordLoss(holder);
     if (asked === answered) return;
     await store.write("app", (tx) =>
       tx.run("UPDATE runner_lease SET answered = asked WHERE epoch = ?1", this.#epoch),
     );
   }
 
-  #lose(by: string | null): void {
+  #recordLoss(by: string | null): void {
     if (this.#lostTo !== null) return;
     this.#lostTo = by ?? "another server";
     this.#listener?.lost(this.#lostTo);

@@ -214,15 +214,15 @@ export class NodeLeaseManager implements LeaseManager {
 
   #follow({ own, takeovers, giveBack, live }: Found): void {
     this.#nodes = { live: Math.max(1, live.length) };
-    const gone = [...this.#held].filter(([id, { epoch }]) => own.get(id) !== epoch).map(([id]) => id);
-    const givenBack = gone.filter((id) => this.#leaving.get(id) === true).length;
-    for (const id of gone) this.#lose(id);
+    const ended = [...this.#held].filter(([id, { epoch }]) => own.get(id) !== epoch).map(([id]) => id);
+    const givenBack = ended.filter((id) => this.#leaving.get(id) === true).length;
+    for (const id of ended) this.#recordLoss(id);
     const taken = [...own].filter(([id]) => !this.#held.has(id));
     for (const [id, epoch] of taken) this.#take(id, epoch);
     for (const id of giveBack) if (!this.#leaving.has(id)) this.#leave(id);
     this.#takeovers += takeovers;
-    if (gone.length + taken.length === 0) return;
-    const lost = gone.length - givenBack;
+    if (ended.length + taken.length === 0) return;
+    const lost = ended.length - givenBack;
     const changes = { taken: taken.length, takenOver: takeovers, givenBack, lost };
     this.#deps.log.info("what this node runs has changed", { ...changes, held: this.#held.size });
   }
@@ -230,7 +230,7 @@ export class NodeLeaseManager implements LeaseManager {
   #take(environmentId: number, epoch: number): void {
     const fence: Fence = async (tx) => {
       if (await hasLease(tx, environmentId, epoch, this.#id)) return;
-      if (this.#held.get(environmentId)?.epoch === epoch) this.#lose(environmentId);
+      if (this.#held.get(environmentId)?.epoch === epoch) this.#recordLoss(environmentId);
       throw new StoreUnavailable(
         "This node runs that environment no more, because another one took it over.",
       );
@@ -240,7 +240,7 @@ export class NodeLeaseManager implements LeaseManager {
     this.#notify(environmentId, (listener) => listener.begin(environmentId));
   }
 
-  #lose(environmentId: number): void {
+  #recordLoss(environmentId: number): void {
     this.#held.delete(environmentId);
     // The listener was already asked to end the work of a lease that is leaving.
     if (!this.#leaving.delete(environmentId))

@@ -163,8 +163,8 @@ export async function lookAtLeases(
   const isSure = ({ environmentId }: LeaseRow): boolean =>
     leases.some((one) => one.environmentId === environmentId && one.until - nowMs >= SURE_MS);
   await tx.postEach(RENEW, renewals.filter(isSure));
-  for (const late of renewals.filter((one) => !isSure(one)))
-    if ((await tx.run(RENEW, late)) === 0) found.own.delete(late.environmentId);
+  for (const renewal of renewals.filter((one) => !isSure(one)))
+    if ((await tx.run(RENEW, renewal)) === 0) found.own.delete(renewal.environmentId);
   for (const lease of takesHere ? free : []) {
     const taken = await takeLease(tx, id, lease, until);
     if (taken === null) continue;
@@ -229,13 +229,13 @@ async function keepLeases(
     "INSERT INTO node_lease (environment_id, node, epoch, until) VALUES ($environmentId, $node, $epoch, $until)",
     free,
   );
-  const gone = rows.filter(({ environmentId }) => !environmentIds.includes(environmentId));
-  for (const { environmentId } of gone)
+  const absent = rows.filter(({ environmentId }) => !environmentIds.includes(environmentId));
+  for (const { environmentId } of absent)
     await tx.post("DELETE FROM node_lease WHERE environment_id = ?1", environmentId);
   // The database's clock was set back.
   if (rows.some(({ until }) => until > latest))
     await tx.post("UPDATE node_lease SET until = ?1 WHERE until > ?1", latest);
-  return [...rows.filter((row) => !gone.includes(row)), ...free]
+  return [...rows.filter((row) => !absent.includes(row)), ...free]
     .map((row) => ({ ...row, until: Math.min(row.until, latest) }))
     .sort((one, other) => one.environmentId - other.environmentId);
 }

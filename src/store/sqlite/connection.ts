@@ -177,7 +177,7 @@ interface LoggedKeys extends UndoableKeys {
 interface Place {
   /** Says why the database is not at its path, as of the last check. Null if it is. */
   readonly trouble: string | null;
-  look(): string | null;
+  check(): string | null;
 }
 
 /**
@@ -259,7 +259,7 @@ export class SqliteGroup implements GroupDatabase {
   }
 
   #requirePlace(): void {
-    const trouble = this.#place.look();
+    const trouble = this.#place.check();
     if (trouble !== null) throw new StoreUnavailable(trouble);
   }
 }

@@ -64,9 +64,9 @@ export async function migrate(
   const due = SQLITE_MIGRATIONS.filter((migration) => migration.number > current);
   if (due.length > 0 && current > 0) await before(current);
   // A new database gets its schema in one transaction, so that a killed start leaves nothing that looks used.
-  for (const together of current === 0 ? [due] : due.map((one) => [one])) {
-    if (current > 0) for (const one of together) await moveRows(connection, clock, one, onProgress);
-    apply(connection, together, clock.now());
+  for (const step of current === 0 ? [due] : due.map((one) => [one])) {
+    if (current > 0) for (const one of step) await moveRows(connection, clock, one, onProgress);
+    apply(connection, step, clock.now());
   }
   return due.map((migration) => migration.number);
 }

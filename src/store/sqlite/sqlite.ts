@@ -111,7 +111,7 @@ class SqliteStore implements Store {
   readonly #space: DiskSpace;
   readonly #listeners = new CommitListeners();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
-  readonly #looks: Loop;
+  readonly #checks: Loop;
   #version: number | null = null;
   #reads: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -124,19 +124,19 @@ class SqliteStore implements Store {
     place: FilePlace,
     { clock, onGroup = () => undefined, onFull = () => undefined, segmentKeys }: SqliteOptions,
   ) {
-    let told: string | null = null;
+    let reported: string | null = null;
     const onChange = (trouble: string | null): void => {
-      if (trouble !== told) onFull(trouble);
-      told = trouble;
+      if (trouble !== reported) onFull(trouble);
+      reported = trouble;
     };
     this.#space = makeDiskSpace(place.file, { clock, onChange });
     this.#writer = writer;
     this.#reader = reader;
     this.#place = place;
-    this.#looks = new Loop({
+    this.#checks = new Loop({
       clock,
       everyMs: LOOK_EVERY_MS,
-      turn: () => this.#look(),
+      turn: () => this.#check(),
       onError(error) {
         throw error;
       },
@@ -205,19 +205,19 @@ class SqliteStore implements Store {
 
   watch(work: (seen: { foreignChange: boolean }) => void): () => void {
     this.#watchers.add(work);
-    if (this.#watchers.size === 1) void this.#looks.start();
+    if (this.#watchers.size === 1) void this.#checks.start();
     return () => {
       this.#watchers.delete(work);
-      if (this.#watchers.size === 0) void this.#looks.stop();
+      if (this.#watchers.size === 0) void this.#checks.stop();
     };
   }
 
-  async #look(): Promise<undefined> {
-    this.#place.look();
+  async #check(): Promise<undefined> {
+    this.#place.check();
     this.#space.look();
     const before = this.#version;
     const version = await this.#writer.foreignVersion().catch(() => before);
-    if (!this.#looks.running) return;
+    if (!this.#checks.running) return;
     this.#version = version;
     const foreignChange = before !== null && this.#version !== before;
     for (const work of [...this.#watchers]) work({ foreignChange });
@@ -252,8 +252,8 @@ class SqliteStore implements Store {
     await this.#group.close();
     await this.#reads;
     this.#closed = true;
-    await this.#looks.stop();
-    const lost = this.#place.look() !== null;
+    await this.#checks.stop();
+    const lost = this.#place.check() !== null;
     for (const connection of [this.#reader, this.#writer]) {
       if (lost) connection.abandon();
       else connection.close();
@@ -306,7 +306,7 @@ class FilePlace {
   }
 
   /** Checks the files, in a few microseconds. Returns null, or a sentence about what is wrong. */
-  look(): string | null {
+  check(): string | null {
     const trouble = this.#findTrouble();
     if (trouble === this.#trouble) return trouble;
     this.#trouble = trouble;

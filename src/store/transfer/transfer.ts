@@ -39,7 +39,7 @@ export async function moveRows(
   const counts = await countRows(source, tables);
   const of = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const replaced: Record<string, number> = {};
-  const far = (doing: MoveStep["doing"]) => {
+  const makeReport = (doing: MoveStep["doing"]) => {
     let done = 0;
     return (table: string, rows: number): void => {
       done += rows;
@@ -47,26 +47,27 @@ export async function moveRows(
     };
   };
   if (await isUsed(target, tables)) {
-    if (!(await isSame(counts, { source, target }, tables, far("comparing")))) throw rejectUsed(target.shown);
+    if (!(await isSame(counts, { source, target }, tables, makeReport("comparing"))))
+      throw rejectUsed(target.shown);
     return { rows: counts, before: true, replaced };
   }
   if (!target.isNew) throw rejectUsed(target.shown);
   await target.begin(tables);
   const copied = new Map<string, TableSum>();
-  const tell = far("copying");
+  const report = makeReport("copying");
   for (const table of tables)
-    copied.set(table.name, await copyTable(source, target, table, { tell, replaced }));
+    copied.set(table.name, await copyTable(source, target, table, { report, replaced }));
   for (const table of tables.filter(({ counted }) => counted)) {
     const last = await source.lastNumber(table);
     if (last !== null) await target.setLastNumber(table, last);
   }
   await target.settle(tables);
-  await compareAll(copied, { source, target }, tables, far("comparing"));
+  await compareAll(copied, { source, target }, tables, makeReport("comparing"));
   await target.finish();
   return { rows: counts, before: false, replaced };
 }
 
-type Tell = (table: string, rows: number) => void;
+type Report = (table: string, rows: number) => void;
 interface Ends {
   source: SourceEnd;
   target: TargetEnd;
@@ -88,14 +89,14 @@ async function copyTable(
   source: SourceEnd,
   target: TargetEnd,
   table: TransferTable,
-  { tell, replaced }: { tell: Tell; replaced: Record<string, number> },
+  { report, replaced }: { report: Report; replaced: Record<string, number> },
 ): Promise<TableSum> {
   const sum = new RowSum();
   for await (const rows of source.rows(table)) {
     const fitted = rows.map((row) => fitRow(row, target, table, replaced));
     for (const row of fitted) sum.add(row);
     await target.add(table, fitted);
-    tell(table.name, rows.length);
+    report(table.name, rows.length);
   }
   return sum.sum;
 }
@@ -121,7 +122,7 @@ function fitRow(
 async function sumOf(
   end: SourceEnd,
   table: TransferTable,
-  tell: Tell,
+  report: Report,
   asHeld?: TargetEnd["asHeld"],
 ): Promise<TableSum> {
   const sum = new RowSum();
@@ -130,7 +131,7 @@ async function sumOf(
       sum.add(
         asHeld === undefined ? row : row.map((cell) => (typeof cell === "string" ? asHeld(cell) : cell)),
       );
-    tell(table.name, rows.length);
+    report(table.name, rows.length);
   }
   return sum.sum;
 }
@@ -139,10 +140,10 @@ async function compareAll(
   copied: ReadonlyMap<string, TableSum>,
   { source, target }: Ends,
   tables: readonly TransferTable[],
-  tell: Tell,
+  report: Report,
 ): Promise<void> {
   for (const table of tables) {
-    const [was, is] = [copied.get(table.name), await sumOf(target, table, tell)];
+    const [was, is] = [copied.get(table.name), await sumOf(target, table, report)];
     if (was?.rows === is.rows && was.digest === is.digest) continue;
     throw new TransferRefused(
       `The table ${table.name} of ${target.shown} is not what was read from ${source.shown} (${is.rows} of ${was?.rows} rows): nothing was moved; look at both disks' health and begin again.`,
@@ -160,10 +161,10 @@ async function isSame(
   counts: Readonly<Record<string, number>>,
   { source, target }: Ends,
   tables: readonly TransferTable[],
-  tell: Tell,
+  report: Report,
 ): Promise<boolean> {
-  const there = await countRows(target, tables);
-  if (tables.some(({ name }) => there[name] !== counts[name])) return false;
+  const targetCounts = await countRows(target, tables);
+  if (tables.some(({ name }) => targetCounts[name] !== counts[name])) return false;
   for (const table of tables) {
     const one = await sumOf(
       source,
@@ -171,7 +172,7 @@ async function isSame(
       () => undefined,
       (text) => target.asHeld(text),
     );
-    if (one.digest !== (await sumOf(target, table, tell)).digest) return false;
+    if (one.digest !== (await sumOf(target, table, report)).digest) return false;
   }
   return true;
 }

@@ -59,7 +59,7 @@ function LoadedForm({
 }: Props & { known: Omit<Known, "root"> }): View {
   const edit = useEdit(text, onText);
   const { host, focusNext } = useFocusNext();
-  const [said, setSaid] = useState("");
+  const [status, setStatus] = useState("");
   const read = useMemo(() => readForm(known.schema, text), [known.schema, text]);
   /** The newest text that was JSON. */
   const last = useRef({ text, form: read });
@@ -75,7 +75,7 @@ function LoadedForm({
     saved,
     edit,
     focusNext,
-    announce: setSaid,
+    announce: setStatus,
     problems,
     outcome: isJson ? outcome : null,
     sender: checked?.sender,
@@ -89,7 +89,7 @@ function LoadedForm({
       ${problems.get("")?.map(({ message }) => html`<${Notice} key=${message} kind="bad">${message}<//>`)}
       ${shown.map((part) => html`<${TopPart} key=${`${part.is === "json"} ${part.name}`} part=${part} text=${shownText} checked=${isJson ? checked : null} />`)}
     </fieldset>
-    <p class="off-screen" role="status">${said}</p>
+    <p class="off-screen" role="status">${status}</p>
   </div><//>`;
 }
 

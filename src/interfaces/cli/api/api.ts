@@ -123,10 +123,10 @@ export function readAnswer({ status, bytes }: Answered, url: string): JsonObject
 
 /** Returns the query string with its question mark, or an empty string if no parameter has a value. */
 export function writeQuery(query: Query): string {
-  const said = new URLSearchParams();
+  const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
-    if (value !== null && value !== undefined) said.set(name, String(value));
-  return said.size === 0 ? "" : `?${said}`;
+    if (value !== null && value !== undefined) search.set(name, String(value));
+  return search.size === 0 ? "" : `?${search}`;
 }
 
 /** Removes the docs link that a server adds for each code. A command points to relay help instead. */

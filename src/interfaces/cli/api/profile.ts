@@ -162,13 +162,13 @@ function isThere(path: string): boolean {
 
 /** Requires that this user owns the file and its folder, and removes other users' access. The keys in the file give access to servers. */
 function keepOwn(path: string, io: Io): void {
-  const mine = process.getuid?.();
+  const ownUid = process.getuid?.();
   for (const [place, kept] of [
     [dirname(path), 0o700],
     [path, 0o600],
   ] as const) {
     const { mode, uid } = lstatSync(place);
-    if (mine !== undefined && uid !== mine) throw unusable(path, `${place} belongs to another user`);
+    if (ownUid !== undefined && uid !== ownUid) throw unusable(path, `${place} belongs to another user`);
     if ((mode & OTHERS) === 0) continue;
     chmodSync(place, kept);
     io.inform(

@@ -236,11 +236,11 @@ function readRefusal(remote: Asked, status: number, answer: JsonObject): Error {
   // A command sends only methods that a server of this version takes.
   if (code === "method_not_allowed") return rejectOlder(remote.url);
   const resetAtMs = typeof resetAt === "string" ? Date.parse(resetAt) : Number.NaN;
-  const again =
+  const advice =
     code === "unauthenticated" && remote.profile !== null
       ? ` Sign in again: relay login --profile ${remote.profile}.`
       : "";
-  return new Refusal(toRefusalCode(code), `${plain(message)}${again}`, {
+  return new Refusal(toRefusalCode(code), `${plain(message)}${advice}`, {
     ...(Array.isArray(problems) ? { problems: problems.flatMap(readProblem) } : {}),
     ...(Number.isNaN(resetAtMs) ? {} : { resetAtMs }),
     ...(typeof docs === "string" && /^https?:/.test(docs) ? { details: { docs: plain(docs) } } : {}),

@@ -100,12 +100,12 @@ async function readBytes(io: Io, path: string | undefined): Promise<Uint8Array> 
     requireFileSize(bytes.byteLength);
     return bytes;
   }
-  const whole = resolve(io.cwd, path);
-  const found = await stat(whole).catch(() => null);
+  const absolute = resolve(io.cwd, path);
+  const found = await stat(absolute).catch(() => null);
   if (found === null || !found.isFile())
     throw new CommandFailure("not_found", `There is no file ${path}: name a file that exists.`);
   requireFileSize(found.size);
-  return await readFile(whole);
+  return await readFile(absolute);
 }
 
 interface Fetched {

@@ -215,7 +215,7 @@ function formatGiven({ person, key, credits }: Bought, plan: string | undefined)
   return `They move to the plan ${plan} and stay on it until you end it: no relay ends it.${before}`;
 }
 
-function whose({ personEmail, person }: PurchaseView): string {
+function formatBuyer({ personEmail, person }: PurchaseView): string {
   return personEmail ?? person;
 }
 
@@ -227,22 +227,22 @@ function formatRecorded(receipt: PurchaseView): string {
       : ` and ${count(granted.credits, "credit")}`;
   const has =
     itemKind === "plan" ? `is on the plan ${item}` : `has ${granted?.entitlement ?? item}${credits} of it`;
-  return `The payment ${ref} is recorded, and ${whose(receipt)} ${has}.`;
+  return `The payment ${ref} is recorded, and ${formatBuyer(receipt)} ${has}.`;
 }
 
 function formatExisting(receipt: PurchaseView): string {
   const { ref, item, createdAt, refundedBy } = receipt;
   const back = refundedBy === null ? "" : " It was refunded later, and stays refunded.";
-  return `Nothing changed: the payment ${ref} was already recorded at ${createdAt}, for ${item} of ${whose(receipt)}.${back}`;
+  return `Nothing changed: the payment ${ref} was already recorded at ${createdAt}, for ${item} of ${formatBuyer(receipt)}.${back}`;
 }
 
 /** Fails if the command states another amount than the receipt with this ref, because it may be another payment. */
 function requireAlike({ ref, amountMinor, currency }: Payment, receipt: PurchaseView): void {
-  const said = formatAmount(amountMinor ?? null, currency ?? null);
+  const given = formatAmount(amountMinor ?? null, currency ?? null);
   const stored = formatAmount(receipt.amountMinor, receipt.currency);
-  if (said === null || said === stored) return;
+  if (given === null || given === stored) return;
   throw new CommandFailure(
     "ref_used",
-    `The receipt of ${ref} has ${stored ?? "no amount"}, but this command has ${said}. A receipt never changes. Use another ref for another payment. To undo a mistaken payment for a product: relay receipts refund ${ref}.`,
+    `The receipt of ${ref} has ${stored ?? "no amount"}, but this command has ${given}. A receipt never changes. Use another ref for another payment. To undo a mistaken payment for a product: relay receipts refund ${ref}.`,
   );
 }

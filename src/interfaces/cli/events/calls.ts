@@ -120,8 +120,8 @@ export const requestsTail: Command = {
     await withApi("read", input, io, (api) => {
       // A data directory is read every half second without a request, so one read can include every stored request.
       const most = api.isLocal ? MAX_RECENT_CALLS : MAX_TAILED;
-      const look = () => listCalls(api, filter, most);
-      return follow(api, input, io, { ...TAIL, look });
+      const read = () => listCalls(api, filter, most);
+      return follow(api, input, io, { ...TAIL, read });
     });
   },
 };

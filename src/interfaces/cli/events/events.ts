@@ -191,9 +191,9 @@ export const eventsTail: Command = {
   async run(input, io) {
     const filter = readEventFilter(input, io);
     await withApi("read", input, io, (api) => {
-      const look = async () =>
+      const read = async () =>
         (await api.page<EventItem>("/events", queryOf(filter), MAX_PAGE_SIZE, null)).items;
-      return follow(api, input, io, { ...TAIL, look });
+      return follow(api, input, io, { ...TAIL, read });
     });
   },
 };

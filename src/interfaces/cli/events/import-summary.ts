@@ -89,8 +89,8 @@ export class MissedTally {
 
   addTooLong(line: number): void {
     const message = "the line is too long to send.";
-    const nothing = { eventId: null, key: null, verified: false, unsigned: false, relays: null };
-    this.add({ line, outcome: "refused", code: "body_too_large", message, ...nothing }, false);
+    const noEvent = { eventId: null, key: null, verified: false, unsigned: false, relays: null };
+    this.add({ line, outcome: "refused", code: "body_too_large", message, ...noEvent }, false);
   }
 
   /** Formats the summary, line by line. */
@@ -125,8 +125,18 @@ export class MissedTally {
     const { counts, verified, unsigned, lines, version } = this;
     const relays = [...this.relays].map(([name, own]) => ({ relay: name, ...own }));
     const offered = relays.length === 0 ? {} : { events: this.events, relays };
-    const told = this.#listed;
-    return { relay, version, imported, sha256, lines, ...counts, verified, unsigned, ...offered, told };
+    return {
+      relay,
+      version,
+      imported,
+      sha256,
+      lines,
+      ...counts,
+      verified,
+      unsigned,
+      ...offered,
+      told: this.#listed,
+    };
   }
 }
 
@@ -141,9 +151,9 @@ function formatCauses(causes: readonly Cause[]): string[] {
   const shown = sorted.slice(0, SHOWN_CAUSES);
   const left = sorted.slice(SHOWN_CAUSES).reduce((sum, one) => sum + one.count, 0);
   return [
-    ...shown.map(({ lines, count: many, code, message }) => {
-      const more = many > lines.length ? ` and ${many - lines.length} more` : "";
-      return `         line${many === 1 ? "" : "s"} ${lines.join(", ")}${more}: ${plain(message)}${code === null ? "" : `  ${plain(code)}`}`;
+    ...shown.map(({ lines, count: lineCount, code, message }) => {
+      const more = lineCount > lines.length ? ` and ${lineCount - lines.length} more` : "";
+      return `         line${lineCount === 1 ? "" : "s"} ${lines.join(", ")}${more}: ${plain(message)}${code === null ? "" : `  ${plain(code)}`}`;
     }),
     ...(left > 0
       ? [`         and more lines with other causes; --json lists up to ${LISTED_LINES} lines`]
@@ -151,6 +161,6 @@ function formatCauses(causes: readonly Cause[]): string[] {
   ];
 }
 
-function pad(many: number): string {
-  return String(many).padStart(7);
+function pad(lineCount: number): string {
+  return String(lineCount).padStart(7);
 }

@@ -51,8 +51,8 @@ export async function readExport(bytes: Uint8Array, name: (typeof EXPORTERS)[num
 }
 
 function parseDocuments(text: string): Json[] {
-  const whole = tryParse(text);
-  if (whole !== undefined) return [whole];
+  const parsed = tryParse(text);
+  if (parsed !== undefined) return [parsed];
   return text.split("\n").flatMap((line, at) => {
     if (line.trim() === "") return [];
     const value = tryParse(line);

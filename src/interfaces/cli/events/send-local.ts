@@ -89,8 +89,8 @@ function readTriggerKind(definition: Json): Json | undefined {
 const MARKS = { ok: "ok", stops: "STOP", unknown: "?" } as const;
 
 function writeExplanation({ steps, would, message, warnings }: Simulation): string {
-  const lines = steps.flatMap(({ step, outcome, reached, message: said, detail }) => [
-    `${MARKS[outcome].padEnd(5)}${step.padEnd(12)}${plain(said)}${reached || outcome === "unknown" ? "" : " (not reached)"}`,
+  const lines = steps.flatMap(({ step, outcome, reached, message: text, detail }) => [
+    `${MARKS[outcome].padEnd(5)}${step.padEnd(12)}${plain(text)}${reached || outcome === "unknown" ? "" : " (not reached)"}`,
     ...showDetail(step, detail).map((line) => `     ${" ".repeat(12)}${plain(line)}`),
   ]);
   const warned = warnings.map((warning) => `${"warn".padEnd(5)}${plain(warning)}`);
@@ -130,7 +130,7 @@ function showPart(one: Json): string {
   const { name, path, found, value = null, part, ...place } = one;
   if (part === undefined)
     return `${name} (${path}) ${found === true ? `is ${writeJson(value)}` : "finds nothing"}`;
-  const where = Object.entries(place).map(([key, said]) => `${key} ${said}`);
+  const where = Object.entries(place).map(([key, text]) => `${key} ${text}`);
   return `${part}: ${where.join(", ")}`;
 }
 

@@ -65,7 +65,7 @@ export const simulate: Command = {
       await waitForDay(day - (begun.steps[at - 1]?.day ?? day), daysAMinute, io);
       if (!isJson) io.print(`\nDay ${day}: ${plain(does)}`);
       const played = { kit, life, person: begun.person, run: begun.run, step: at + 1 };
-      const { events, settled, holdings } = await settle(remote, await send(remote, played), io);
+      const { events, settled, holdings } = await awaitEffect(remote, await send(remote, played), io);
       const step = { day, does, events, settled, before, after: holdings };
       steps.push(step);
       if (!isJson) for (const line of writeStep(step, io)) io.print(line);
@@ -113,7 +113,7 @@ async function send(remote: Remote, body: object): Promise<LifeView> {
 }
 
 /** Waits until the events of the step are final or wait for a retry. */
-async function settle(remote: Remote, { person, effect: first }: LifeView, io: Io): Promise<Effect> {
+async function awaitEffect(remote: Remote, { person, effect: first }: LifeView, io: Io): Promise<Effect> {
   const begun = io.clock.monotonicMs();
   const query = new URLSearchParams({ person, events: first.events.map(({ id }) => id).join(",") });
   let effect = first;

@@ -9,7 +9,7 @@ import { JSON_OUTPUT } from "../data-directory.ts";
 import { readJsonObject } from "../terminal/read-json.ts";
 import { findPerson, PERSON } from "./people.ts";
 
-interface Noted {
+interface ChangedAttributes {
   person: PersonView;
   /** False if the attributes had exactly these values before. */
   changed: boolean;
@@ -29,7 +29,7 @@ export const peopleSet: Command = {
   async run(input, io) {
     const name = input.first();
     const attributes = readJsonObject(input.positionals[1] ?? (await io.readInput()));
-    const set = await withApi<Noted>("write", input, io, async (api) => {
+    const set = await withApi<ChangedAttributes>("write", input, io, async (api) => {
       const path = `/persons/${encodeURIComponent((await findPerson(api, name)).id)}`;
       const before = await api.request<{ person: PersonView }>("GET", path);
       const after = await api.request<{ person: PersonView }>("PATCH", path, { attributes });
@@ -42,6 +42,6 @@ export const peopleSet: Command = {
   },
 };
 
-function compare(before: PersonView, person: PersonView): Noted {
+function compare(before: PersonView, person: PersonView): ChangedAttributes {
   return { person, changed: writeJson(before.attributes) !== writeJson(person.attributes) };
 }

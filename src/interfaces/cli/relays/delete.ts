@@ -63,8 +63,8 @@ function formatConsequence({ name, trigger, origin, last24h }: RelayView, isLoca
       : "it never runs again.";
   const { waiting } = last24h;
   const waits = `Waiting events become failed${waiting === 0 ? "" : ` (${waiting} in the last 24 hours)`}.`;
-  const again = isLocal ? ` Its file relays/${name}.json is deleted too.` : formatRecreation(origin);
-  return `${stops} ${waits} Its secrets are permanently deleted. Its events stay for 30 days.${again}`;
+  const consequence = isLocal ? ` Its file relays/${name}.json is deleted too.` : formatRecreation(origin);
+  return `${stops} ${waits} Its secrets are permanently deleted. Its events stay for 30 days.${consequence}`;
 }
 
 /** Describes what would create the relay again. */

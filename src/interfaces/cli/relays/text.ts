@@ -173,9 +173,11 @@ export function toneOfHealth({ health }: { health: Pick<HealthView, "state"> }):
 }
 
 export function formatCounts({ approximate, ...counts }: RelayItem["last24h"]): string {
-  const said = Object.entries(counts).flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`]));
-  if (said.length === 0) return "no events";
-  return `${approximate === true ? "about " : ""}${said.join(", ")}`;
+  const parts = Object.entries(counts).flatMap(([state, count]) =>
+    count === 0 ? [] : [`${count} ${state}`],
+  );
+  if (parts.length === 0) return "no events";
+  return `${approximate === true ? "about " : ""}${parts.join(", ")}`;
 }
 
 function formatSigning({ setAt, previousUntil }: NonNullable<RelayView["signingSecret"]>): string {

@@ -83,11 +83,11 @@ async function saveOwner(
     });
     const link =
       passwordHash === null ? await createSigninLink(tx, { kind: "reset", ownerId: owner.id, nowMs }) : null;
-    return { owner, link, also: await andThen(tx, owner, nowMs) };
+    return { owner, link, extra: await andThen(tx, owner, nowMs) };
   };
   const create = action === "owner.created";
   if (create) requireServerFolder(input, io);
-  const { owner, link, also } = await withStore(input, io, (store) => store.write("dashboard", change), {
+  const { owner, link, extra } = await withStore(input, io, (store) => store.write("dashboard", change), {
     create,
   });
   const baseUrl =
@@ -95,7 +95,7 @@ async function saveOwner(
   const url = link === null ? null : signinLinkUrl(baseUrl, "reset", link.token);
   const expiresAt = link === null ? null : toIso(link.expiresAt);
   if (input.on("json")) {
-    io.print(writeJson({ email: owner.email, link: url, expiresAt, ...also.data }, 2));
+    io.print(writeJson({ email: owner.email, link: url, expiresAt, ...extra.data }, 2));
   } else if (url === null) {
     io.print(owner.email);
     io.inform(
@@ -107,7 +107,7 @@ async function saveOwner(
       `${owner.email} sets a password with this link. It works once, until ${expiresAt}.${action === "owner.reset" ? " Earlier sessions and keys of relay login stay valid until then: relay admin sign-out ends the sessions." : ""}`,
     );
   }
-  for (const line of also.lines) io.inform(line);
+  for (const line of extra.lines) io.inform(line);
 }
 
 interface AlsoSaid {

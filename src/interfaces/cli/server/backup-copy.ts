@@ -32,7 +32,7 @@ export const backupsList: Command = {
   async run(input, io) {
     if (input.on("remote")) return await explained(() => listRemote(input, io));
     if (input.positionals.length > 0) throw new UsageError("A URL needs --remote.");
-    refuseShared(input);
+    requireFileDatabase(input);
     const dataDir = readDataDir(input, io);
     const rows = await withStore(input, io, (store) => store.read(listCopies));
     const failure = findFailure(rows);
@@ -96,7 +96,7 @@ export const backupsCopy: Command = {
   options: [{ name: "test", help: "only write, read and delete a small object" }, JSON_OUTPUT, ...DATA],
   examples: ["relay backups copy", "relay backups copy --data-dir /var/lib/relay"],
   async run(input, io) {
-    refuseShared(input);
+    requireFileDatabase(input);
     await explained(async () => {
       const target = await openTarget(input, io);
       if (input.on("test")) {
@@ -140,7 +140,7 @@ async function copyBackup(input: Input, io: Io, target: CopyTarget) {
 
 /** Returns the endpoint that an owner set. Throws BackupRefused if there is none. */
 async function openTarget(input: Input, io: Io): Promise<CopyTarget> {
-  refuseShared(input);
+  requireFileDatabase(input);
   const target = await withStore(input, io, async (store) => {
     const sealer = await openSealerHere(store, input, io);
     return await store.read((tx) => openCopyTarget(tx, sealer));
@@ -152,7 +152,7 @@ async function openTarget(input: Input, io: Io): Promise<CopyTarget> {
 }
 
 /** Refuses on PostgreSQL, where the server makes no backups. */
-export function refuseShared(input: Input): void {
+export function requireFileDatabase(input: Input): void {
   const database = readDatabase(input);
   if (database !== null) throw new CommandFailure("backup_refused", formatBackupAdvice(database));
 }

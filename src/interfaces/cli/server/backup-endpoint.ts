@@ -19,7 +19,7 @@ import { JSON_OUTPUT, openSealerHere, readAllowPrivate, withStore } from "../dat
 import type { Io } from "../io.ts";
 import { ALLOW_PRIVATE, DATA, readDataDir } from "../service-option.ts";
 import { printSheet } from "../terminal/terminal.ts";
-import { explained, refuseShared } from "./backup-copy.ts";
+import { explained, requireFileDatabase } from "./backup-copy.ts";
 import {
   ENDPOINT_SECRETS,
   findKeyId,
@@ -63,7 +63,7 @@ export const backupsEndpoint: Command = {
     "relay backups endpoint --test --data-dir /var/lib/relay",
   ],
   async run(input, io) {
-    refuseShared(input);
+    requireFileDatabase(input);
     const sets = input.positionals.length > 0 || SETTINGS.some((name) => input.given(name));
     const removes = input.on("remove");
     if (removes && (sets || input.on("test")))

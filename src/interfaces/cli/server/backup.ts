@@ -33,7 +33,7 @@ async function explained<Result>(
   }
 }
 
-function refuseShared(input: Input, say: (database: DatabaseUrl) => string): void {
+function requireFileDatabase(input: Input, say: (database: DatabaseUrl) => string): void {
   const database = readDatabase(input);
   if (database !== null) throw new CommandFailure("backup_refused", say(database));
 }
@@ -58,7 +58,7 @@ export const backup: Command = {
     "relay backup relay.db --with-key --data-dir /var/lib/relay",
   ],
   async run(input, io) {
-    refuseShared(input, formatBackupAdvice);
+    requireFileDatabase(input, formatBackupAdvice);
     const made = await explained(io, (onStep) =>
       makeBackup({
         dataDir: readDataDir(input, io),
@@ -119,7 +119,7 @@ export const restore: Command = {
     "relay restore s3://my-backups/relay/<copy> --endpoint https://s3.example.com",
   ],
   async run(input, io) {
-    refuseShared(input, formatRestoreAdvice);
+    requireFileDatabase(input, formatRestoreAdvice);
     const dataDir = readDataDir(input, io);
     const keyFile = input.text("key");
     const done = await explained(io, async (onStep) =>

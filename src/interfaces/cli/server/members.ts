@@ -150,11 +150,11 @@ const NO_MAIL: Option = { name: "no-mail", help: "mail nothing, and print the li
 /** The options of a command that makes a link for a member. */
 const LINK_OPTIONS: readonly Option[] = [MAIL_URL, NO_MAIL, ALLOW_PRIVATE, BASE_URL, JSON_OUTPUT, ...DATA];
 
-/** Creates the link of the member that `settle` returns, and mails or prints it. A link that was mailed is not printed. */
+/** Creates the link of the member that `saveOwner` returns, and mails or prints it. A link that was mailed is not printed. */
 async function sendLink(
   input: Input,
   io: Io,
-  settle: (tx: Writer) => Promise<{ id: string; email: string }>,
+  saveOwner: (tx: Writer) => Promise<{ id: string; email: string }>,
 ): Promise<void> {
   const url = input.on("no-mail") ? null : readServerMail(input);
   const baseUrl =
@@ -162,7 +162,7 @@ async function sendLink(
   const nowMs = io.clock.now();
   const { email, invitation, mail } = await withStore(input, io, async (store) => {
     const made = await store.write("dashboard", async (tx) => {
-      const { id, email } = await settle(tx);
+      const { id, email } = await saveOwner(tx);
       return { email, invitation: await createInvitation(tx, { ownerId: id, baseUrl, nowMs }) };
     });
     if (url === null) return { ...made, mail: null };

@@ -205,9 +205,9 @@ function formatKeyAdvice(dataDir: string | null, { env }: Io): string[] {
   if (env.RELAY_MASTER_KEY) return ["The secrets are still sealed: the same RELAY_MASTER_KEY opens them."];
   const file =
     dataDir === null ? "the previous master.key, in the folder of the file" : masterKeyFile(dataDir);
-  const there = dataDir !== null && existsSync(file);
+  const hasFile = dataDir !== null && existsSync(file);
   return [
-    there
+    hasFile
       ? `The secrets are still sealed: the same master key opens them, ${file}.`
       : `The secrets are still sealed: before the start, copy the same master key to ${file}${dataDir === null ? "" : ", or set RELAY_MASTER_KEY"}.`,
   ];

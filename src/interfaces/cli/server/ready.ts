@@ -50,8 +50,8 @@ function findAddress(input: Input, io: Io): { url: string; by: string } {
   const port = input.number("port", { from: 1, to: 65_535 });
   const host = input.text("host");
   const dataDir = readDataDir(input, io);
-  const noted = port === null && host === null ? readNearUrl(dataDir) : null;
-  if (noted !== null) return { url: noted, by: `, the last address of the service on ${dataDir}` };
+  const lastUrl = port === null && host === null ? readNearUrl(dataDir) : null;
+  if (lastUrl !== null) return { url: lastUrl, by: `, the last address of the service on ${dataDir}` };
   return { url: originOf(nearHost(host ?? "127.0.0.1"), port ?? DEFAULT_PORT), by: "" };
 }
 

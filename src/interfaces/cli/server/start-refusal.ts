@@ -23,12 +23,12 @@ export function explainDirectory(error: unknown, folder: string, io: Io): Comman
     );
   if (code === "EROFS") return fails(readOnly(folder));
   if (/^SQLITE_(READONLY|CANTOPEN)|^(EACCES|EPERM|EISDIR)$/.test(code) && io.system.hasModes) {
-    const said = isThere(folder) ? explainExisting(folder, io) : explainMissing(folder, io);
-    return said === null ? null : fails(said);
+    const explanation = isThere(folder) ? explainExisting(folder, io) : explainMissing(folder, io);
+    return explanation === null ? null : fails(explanation);
   }
   if (/^(EEXIST|ENOTDIR|ENOENT|ELOOP)$/.test(code)) {
-    const said = explainNoFolder(folder);
-    return said === null ? null : fails(said);
+    const explanation = explainNoFolder(folder);
+    return explanation === null ? null : fails(explanation);
   }
   return null;
 }

@@ -34,8 +34,8 @@ export const mcp: Command = {
     const open = new Set<Promise<void>>();
     for await (const line of io.inputLines()) {
       if (line.trim() === "") continue;
-      const passed = passOn(line, remote, input, io).then((again) => {
-        remote = again;
+      const passed = passOn(line, remote, input, io).then((next) => {
+        remote = next;
       });
       open.add(passed);
       void passed.finally(() => open.delete(passed));
@@ -51,12 +51,12 @@ function find(input: Input, io: Io): Promise<Remote> {
 /** Answers one message and never throws. Returns the service for the next message, because a restarted one may have another address. */
 async function passOn(line: string, remote: Remote, input: Input, io: Io): Promise<Remote> {
   const { id, method } = readObject(line);
-  const refuse = (code: number, message: string, data: Json): void => {
+  const reject = (code: number, message: string, data: Json): void => {
     if (id !== undefined || method === undefined)
       io.print(writeJson({ jsonrpc: "2.0", id: id ?? null, error: { code, message, data } }));
   };
   if (method === undefined && id === undefined) {
-    refuse(NOT_JSON, "The line is not a JSON-RPC message: write one JSON object on each line.", null);
+    reject(NOT_JSON, "The line is not a JSON-RPC message: write one JSON object on each line.", null);
     return remote;
   }
   try {
@@ -65,14 +65,14 @@ async function passOn(line: string, remote: Remote, input: Input, io: Io): Promi
     const answer = readObject(text);
     if (answer.jsonrpc !== undefined) io.print(writeJson(answer));
     else if (status >= 300)
-      refuse(REFUSED, String(answer.message ?? `The service answered ${status}.`), answer);
+      reject(REFUSED, String(answer.message ?? `The service answered ${status}.`), answer);
     else if (id !== undefined)
-      refuse(REFUSED, "The answer of the service is not a JSON-RPC message: check its address.", answer);
+      reject(REFUSED, "The answer of the service is not a JSON-RPC message: check its address.", answer);
     return remote;
   } catch (error) {
     const { code, message } = describeError(error);
     const docs = docsOf(code, pointersOf(input), io);
-    refuse(REFUSED, message, { code, message, docs });
+    reject(REFUSED, message, { code, message, docs });
     return await find(input, { ...io, inform: () => undefined }).catch(() => remote);
   }
 }

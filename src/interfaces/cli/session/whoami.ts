@@ -69,12 +69,12 @@ interface Look {
 
 async function checkProfile(profile: Profile): Promise<Look> {
   const { key, owner, endsAt, name } = profile;
-  const look = { key: hintOf(key), owner, endsAt };
+  const shown = { key: hintOf(key), owner, endsAt };
   try {
     const { owner, expiresAt } = await askKey({ ...remoteOfProfile(profile), profile: null });
-    return { ...look, owner, endsAt: expiresAt, works: true, state: "works" };
+    return { ...shown, owner, endsAt: expiresAt, works: true, state: "works" };
   } catch (error) {
-    return { ...look, works: false, state: formatStale(error, `relay login --profile ${name}`) };
+    return { ...shown, works: false, state: formatStale(error, `relay login --profile ${name}`) };
   }
 }
 

@@ -18,8 +18,8 @@ async function runGit(folder: string, words: readonly string[]): Promise<string 
   try {
     const git = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", folder, ...words];
     const child = Bun.spawn(git, { stdin: "ignore", stdout: "pipe", stderr: "ignore", timeout: MAX_WAIT_MS });
-    const said = await new Response(child.stdout).text();
-    return (await child.exited) === 0 ? said.trim() : null;
+    const output = await new Response(child.stdout).text();
+    return (await child.exited) === 0 ? output.trim() : null;
   } catch {
     return null;
   }

@@ -170,17 +170,17 @@ interface Waited {
 /** The signal of a user who stops the command. It listens until it is disposed. */
 class Stop implements Disposable {
   readonly stopped: Promise<void>;
-  readonly #over = new AbortController();
+  readonly #ended = new AbortController();
   isStopped = false;
 
   constructor(io: Io) {
-    this.stopped = io.untilStopped(this.#over.signal).then(() => {
-      this.isStopped = !this.#over.signal.aborted;
+    this.stopped = io.untilStopped(this.#ended.signal).then(() => {
+      this.isStopped = !this.#ended.signal.aborted;
     });
   }
 
   [Symbol.dispose](): void {
-    this.#over.abort();
+    this.#ended.abort();
   }
 }
 
@@ -215,7 +215,7 @@ class Waiting {
         }
         const moved = await this.#findMoved();
         if (moved !== null) return moved;
-        await this.#look();
+        await this.#readApproval();
       }
       if (this.#now.state !== "approved") return { approval: this.#now, done: null };
       this.#io.inform(`Approved by ${plain(this.#now.decidedBy ?? "").replace(/^owner:/, "")}.`);
@@ -227,7 +227,7 @@ class Waiting {
   }
 
   /** Reads the approval. It waits while a server restarts, because the approval survives a restart. */
-  async #look(): Promise<void> {
+  async #readApproval(): Promise<void> {
     try {
       const { approval } = await askServer<{ approval: ApprovalView }>(this.#remote, "GET", this.#path);
       this.#now = approval;
@@ -261,7 +261,7 @@ class Waiting {
       return { approval, done };
     } catch (error) {
       if (error instanceof Refusal && error.code === "approval_used") throw await this.#rejectLost();
-      if (error instanceof Refusal && ENDED.has(error.code)) await this.#look();
+      if (error instanceof Refusal && ENDED.has(error.code)) await this.#readApproval();
       if (ENDS[this.#now.state] !== undefined) return { approval: this.#now, done: null };
       throw error;
     }
@@ -269,7 +269,7 @@ class Waiting {
 
   /** Describes the loss of the response with the secrets, which the server no longer keeps. */
   async #rejectLost(): Promise<CommandFailure> {
-    await this.#look().catch(() => undefined);
+    await this.#readApproval().catch(() => undefined);
     const { secretsOf } = this.#now;
     const made =
       secretsOf === undefined ? "relays that are new in production" : secretsOf.map(plain).join(", ");

@@ -127,9 +127,9 @@ export function printLeft(left: readonly EntryView[], pull: string, io: Io): num
       `Not replaced: ${formatNames(kept)}. The server keeps its version: ${formatPull(pull, kept)} writes it to the files.`,
     );
   if (deleted.length > 0) {
-    const them = deleted.length === 1 ? "it" : "them";
+    const pronoun = deleted.length === 1 ? "it" : "them";
     io.inform(
-      `Not created: ${formatNames(deleted)}. The server does not have ${them}: ${formatPull(pull, deleted)} deletes ${them} from the files.`,
+      `Not created: ${formatNames(deleted)}. The server does not have ${pronoun}: ${formatPull(pull, deleted)} deletes ${pronoun} from the files.`,
     );
   }
   return LEFT_EXIT_CODE;

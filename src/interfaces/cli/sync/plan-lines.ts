@@ -49,8 +49,8 @@ export function nameThing({ kind, name }: { kind: string; name: string }): strin
 }
 
 /** Formats a count, such as `1 thing` or `12 things`. */
-export function count(many: number, what: string): string {
-  return `${formatCount(many)} ${what}${many === 1 ? "" : "s"}`;
+export function count(amount: number, what: string): string {
+  return `${formatCount(amount)} ${what}${amount === 1 ? "" : "s"}`;
 }
 
 /** Formats who changed an item. A server of an earlier version sends no name. */

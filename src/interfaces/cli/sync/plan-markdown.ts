@@ -22,13 +22,13 @@ export function formatPlanMarkdown(plan: PlanPreview, { sides, refusal, replaces
   const rejection = refusal ?? findRefusal(plan);
   const rows = differing.map((entry) => {
     const refused = entry.refusal === null ? [] : [`refused: ${entry.refusal.message}`];
-    const said = [
+    const cells = [
       formatState(entry, sides, replaces, io),
       ...refused,
       ...listRenamed(entry, entries, sides),
       ...listCaseLines(entry),
     ];
-    return `| ${formatCode(SIGNS[entry.state])} | ${formatCode(nameThing(entry))} | ${said.map(escapeMarkdown).join("<br>")} |`;
+    return `| ${formatCode(SIGNS[entry.state])} | ${formatCode(nameThing(entry))} | ${cells.map(escapeMarkdown).join("<br>")} |`;
   });
   const notes = [
     ...entries.flatMap((entry) => entry.warnings.map(({ message }) => `${nameThing(entry)}: ${message}`)),

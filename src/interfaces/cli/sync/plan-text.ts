@@ -77,9 +77,9 @@ export function formatState(entry: EntryView, { pull }: Sides, replaces: boolean
   const words = state === "behind" && isDeleted(entry) ? "gone on the server" : WORDS[state];
   if (state === "deleted") return `${words}${formatWaiting(entry)}`;
   if (newer === undefined || state === "edited") return `${words}${replaced}`;
-  const said = `${words}, ${formatNewer(newer, io)}`;
-  if (state !== "behind") return `${said}${replaced}`;
-  return `${said}; this file has not changed${replaces ? replaced : `: run ${formatPull(pull, [entry])} first`}`;
+  const sentence = `${words}, ${formatNewer(newer, io)}`;
+  if (state !== "behind") return `${sentence}${replaced}`;
+  return `${sentence}; this file has not changed${replaces ? replaced : `: run ${formatPull(pull, [entry])} first`}`;
 }
 
 /** Lists for a renamed relay what the new one has instead, because its provider still calls the earlier one. */

@@ -89,7 +89,7 @@ export const pull: Command = {
     "relay pull --prune --yes",
   ],
   async run(input, io) {
-    const wish = readWish(input);
+    const options = readOptions(input);
     const serviceDir = readServiceDir(input, io);
     const remote = await requireServer(input, io);
     const server = placeOf(remote);
@@ -97,13 +97,13 @@ export const pull: Command = {
     const folder = await readFolder(serviceDir);
     const memory = chooseBase(await readMergeBase(serviceDir, server), folder, deployed);
     const entries = selectEntries(planPull(folder, deployed, memory), input.positionals);
-    if (!input.on("json")) printPlan(entries, wish, io);
-    const deeds = entries.map((entry) => pullActionOf(entry, wish));
+    if (!input.on("json")) printPlan(entries, options, io);
+    const deeds = entries.map((entry) => pullActionOf(entry, options));
     const left = deeds.filter((deed) => deed === "leave").length;
     const files = deeds.filter((deed) => deed === "write" || deed === "remove").length;
     const say = (applied: boolean, failed: ReadonlyMap<PullEntry, string> = new Map()): void => {
       if (!input.on("json")) return;
-      const shown = entries.map((entry) => view(entry, wish, failed.get(entry) ?? null, io));
+      const shown = entries.map((entry) => view(entry, options, failed.get(entry) ?? null, io));
       io.print(writeJson({ server, entries: shown, left, applied }, 2));
     };
     if (input.on("dry-run")) {
@@ -120,8 +120,8 @@ export const pull: Command = {
       io.inform("Nothing was written.");
       return 1;
     }
-    const failed = writePull(folder, entries, wish);
-    const held = entries.filter((entry) => !failed.has(entry) && holds(entry, wish));
+    const failed = writePull(folder, entries, options);
+    const held = entries.filter((entry) => !failed.has(entry) && holds(entry, options));
     await remember(folder, server, memory, held);
     say(true, failed);
     for (const [entry, why] of failed) io.inform(`${nameThing(entry)}: not written: ${plain(why)}`);
@@ -144,7 +144,7 @@ export const pull: Command = {
   },
 };
 
-function readWish(input: Input): PullOptions {
+function readOptions(input: Input): PullOptions {
   if (input.on("theirs") && input.on("ours"))
     throw new UsageError("--theirs and --ours contradict each other: write one of them.");
   const side: PullSide = input.on("theirs") ? "theirs" : input.on("ours") ? "ours" : "neither";
@@ -192,8 +192,8 @@ function selectEntries(entries: readonly PullEntry[], names: readonly string[]):
 }
 
 /** Reports whether both sides are the same now, or count as the same. */
-function holds(entry: PullEntry, wish: PullOptions): boolean {
-  const deed = pullActionOf(entry, wish);
+function holds(entry: PullEntry, options: PullOptions): boolean {
+  const deed = pullActionOf(entry, options);
   return entry.state === "unchanged" || deed === "write" || deed === "remove" || deed === "settle";
 }
 
@@ -246,12 +246,12 @@ const SIGNS: Readonly<Record<PullEntry["state"], Sign>> = {
   unchanged: "=",
 };
 
-function printPlan(entries: readonly PullEntry[], wish: PullOptions, io: Io): void {
+function printPlan(entries: readonly PullEntry[], options: PullOptions, io: Io): void {
   for (const entry of entries) {
     const { state, path, diff, threeWay } = entry;
     if (state === "unchanged") continue;
     const where = plain(formatPath(io.cwd, path));
-    printThing(io, SIGNS[state], `${nameThing(entry)}  ${formatState(entry, wish)}  ${where}`);
+    printThing(io, SIGNS[state], `${nameThing(entry)}  ${formatState(entry, options)}  ${where}`);
     if (state === "changed") printDiff(io, diff);
     for (const { field, was, here, there } of threeWay) {
       io.print(`    ${plain(field) || "all of it"}`);
@@ -263,8 +263,8 @@ function printPlan(entries: readonly PullEntry[], wish: PullOptions, io: Io): vo
   printUnchanged(io, entries.filter(({ state }) => state === "unchanged").length);
 }
 
-function formatState(entry: PullEntry, wish: PullOptions): string {
-  const deed = pullActionOf(entry, wish);
+function formatState(entry: PullEntry, options: PullOptions): string {
+  const deed = pullActionOf(entry, options);
   if (deed === "refuse") return `not valid here, never written: ${plain(entry.problem ?? "")}`;
   switch (entry.state) {
     case "created":
@@ -295,8 +295,8 @@ function formatState(entry: PullEntry, wish: PullOptions): string {
   }
 }
 
-function view(entry: PullEntry, wish: PullOptions, failure: string | null, io: Io) {
+function view(entry: PullEntry, options: PullOptions, failure: string | null, io: Io) {
   const { kind, name, state, path, diff, threeWay } = entry;
-  const deed = failure === null ? pullActionOf(entry, wish) : "failed";
+  const deed = failure === null ? pullActionOf(entry, options) : "failed";
   return { kind, name, state, deed, path: formatPath(io.cwd, path), diff, threeWay, failure };
 }

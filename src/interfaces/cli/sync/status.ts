@@ -158,10 +158,10 @@ async function compareAll(folder: Folder | null, sides: readonly Side[]): Promis
     }
   }
   if (near !== undefined && far !== undefined) {
-    const there = new Map(far.deployed.map((one) => [syncTarget(one), one.content]));
-    const here = new Map(near.deployed.map((one) => [syncTarget(one), one.content]));
+    const remote = new Map(far.deployed.map((one) => [syncTarget(one), one.content]));
+    const local = new Map(near.deployed.map((one) => [syncTarget(one), one.content]));
     for (const [target, line] of lines) {
-      const [one, other] = [here.get(target) ?? null, there.get(target) ?? null];
+      const [one, other] = [local.get(target) ?? null, remote.get(target) ?? null];
       if (writeJson(one) === writeJson(other)) continue;
       const fields =
         one === null || other === null

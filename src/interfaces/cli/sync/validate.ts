@@ -73,8 +73,8 @@ async function listServiceFiles(serviceDir: string): Promise<string[]> {
   );
 }
 
-function formatFound(many: number, what: string): string {
-  return many === 0 ? `no ${what}s` : count(many, what);
+function formatFound(amount: number, what: string): string {
+  return amount === 0 ? `no ${what}s` : count(amount, what);
 }
 
 function showPlace({ place }: FileProblem | FileWarning): string {

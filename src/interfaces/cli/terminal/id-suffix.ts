@@ -32,7 +32,7 @@ export async function expandId(
   const ending = ENDING.exec(text)?.[1]?.toLowerCase();
   if (ending === undefined) return text;
   const found = await findEndings(ending, read, most);
-  return found.length === 0 ? text : only(found, text, what);
+  return found.length === 0 ? text : requireOne(found, text, what);
 }
 
 /** Resolves as `expandId` does, for events. Their ids end in a number, so it computes the candidates and needs no search. */
@@ -43,18 +43,20 @@ export async function expandEventId(text: string, read: ReadPage<Named>): Promis
   const last = newest === undefined ? null : readNumberedId("evt", newest.id);
   if (last === null) return await expandId(text, "events", read, FORMER);
   const found: string[] = [];
-  const apart = 16 ** ending.length;
+  const stride = 16 ** ending.length;
   const first = Number.parseInt(ending, 16);
-  if ((last.seq - first) / apart > MAX_CANDIDATES)
+  if ((last.seq - first) / stride > MAX_CANDIDATES)
     throw new CommandFailure(
       "invalid_input",
       `Many event ids can end in ${text}: write eight characters, as relay events list shows them.`,
     );
-  for (let seq = first; seq <= last.seq; seq += apart) {
+  for (let seq = first; seq <= last.seq; seq += stride) {
     const [one] = (await read(1, makeCursor(String(seq + 1)))).items;
     if (one !== undefined && readNumberedId("evt", one.id)?.seq === seq) found.push(one.id);
   }
-  return found.length === 0 ? await expandId(text, "events", read, FORMER) : only(found, text, "events");
+  return found.length === 0
+    ? await expandId(text, "events", read, FORMER)
+    : requireOne(found, text, "events");
 }
 
 async function findEndings(ending: string, read: ReadPage<Named>, most: number): Promise<string[]> {
@@ -70,7 +72,7 @@ async function findEndings(ending: string, read: ReadPage<Named>, most: number):
   return found;
 }
 
-function only(found: readonly string[], text: string, what: string): string {
+function requireOne(found: readonly string[], text: string, what: string): string {
   const [one] = found;
   if (one !== undefined && found.length === 1) return one;
   const shown = found.slice(0, MAX_SHOWN).join(", ");

@@ -65,11 +65,11 @@ interface DrawnColumn<Item> {
   cells: string[];
 }
 
-/** Draws the table. With `whole`, times and ids are not shortened. */
+/** Draws the table. With `uncut`, times and ids are not shortened. */
 export function drawTable<Item>(
   columns: readonly Column<Item>[],
   items: readonly Item[],
-  { screen, nowMs, whole }: { screen: Screen; nowMs: number; whole: boolean },
+  { screen, nowMs, uncut }: { screen: Screen; nowMs: number; uncut: boolean },
 ): DrawnTable {
   const width = screen.columns;
   if (width === null && !screen.colour)
@@ -80,13 +80,13 @@ export function drawTable<Item>(
       ),
       left: [],
     };
-  const shortensAt = width === null || whole ? null : nowMs;
+  const shortensAt = width === null || uncut ? null : nowMs;
   // Empty columns are left out, so the others get their width.
   const filled = columns
     .map((column) => ({ column, cells: items.map((item) => plain(formatCell(column, item, shortensAt))) }))
     .filter(({ cells }) => width === null || cells.some((cell) => cell !== ""));
   const sentence = width !== null && filled.at(-1)?.column.wrap === true ? filled.pop() : undefined;
-  const leastCut = whole ? LEAST_CUT_WHOLE : LEAST_CUT;
+  const leastCut = uncut ? LEAST_CUT_WHOLE : LEAST_CUT;
   const widths = chooseWidths(filled, width ?? Number.POSITIVE_INFINITY, leastCut);
   const shown = filled.slice(0, widths.length);
   const head = shown.map(({ column }, at) => pad(column.heading, widths[at] ?? 0, column, "quiet", screen));
@@ -133,9 +133,9 @@ function addSentences<Item>(
 export function drawLine<Item>(
   columns: readonly Column<Item>[],
   item: Item,
-  { screen, whole }: { screen: Screen; whole: boolean },
+  { screen, uncut }: { screen: Screen; uncut: boolean },
 ): string {
-  const isShort = screen.columns !== null && !whole;
+  const isShort = screen.columns !== null && !uncut;
   return columns
     .map((column) => {
       const text = plain(

@@ -12,7 +12,7 @@ const REMOTE_PERIOD_MS = 2_000;
 
 interface Followed<Item> {
   /** Reads the current items, newest first. */
-  look(): Promise<readonly Item[]>;
+  read(): Promise<readonly Item[]>;
   /** Returns the key of an item's line. An item with a new key gets a new line. */
   keyOf(item: Item): string;
   columns: readonly Column<Item>[];
@@ -24,17 +24,17 @@ export async function follow<Item>(
   { isLocal }: Api,
   input: Input,
   io: Io,
-  { look, keyOf, columns, waiting }: Followed<Item>,
+  { read, keyOf, columns, waiting }: Followed<Item>,
 ): Promise<void> {
   const periodMs = isLocal ? LOCAL_PERIOD_MS : REMOTE_PERIOD_MS;
   const stop = { now: false };
   const stopped = io.untilStopped().then(() => {
     stop.now = true;
   });
-  let seen = new Set((await look()).map(keyOf));
+  let seen = new Set((await read()).map(keyOf));
   io.inform(`${waiting}; press Ctrl+C to stop.`);
   while (!stop.now) {
-    const items = await look();
+    const items = await read();
     for (const item of items.toReversed()) if (!seen.has(keyOf(item))) printLine(input, io, columns, item);
     seen = new Set(items.map(keyOf));
     await Promise.race([stopped, sleep(io.clock, periodMs)]);

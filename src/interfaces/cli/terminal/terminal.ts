@@ -36,7 +36,7 @@ export async function printList<Item>(
   const drawn = drawTable(columns, items, {
     screen,
     nowMs: io.clock.now(),
-    whole: input.on("whole"),
+    uncut: input.on("whole"),
   });
   const notes = [
     ...(of === null ? [] : [formatCut(items.length, of)]),
@@ -78,7 +78,7 @@ export function printLine<Item>(input: Input, io: Io, columns: readonly Column<I
         .join("  ")
         .trimEnd(),
     );
-  else io.draw(drawLine(columns, item, { screen, whole: input.on("whole") }));
+  else io.draw(drawLine(columns, item, { screen, uncut: input.on("whole") }));
 }
 
 /**
