@@ -2,11 +2,7 @@
  * Checks that both databases have the same schema: tables, columns, types, nullability, defaults, keys, indexes with their conditions, foreign keys
  * and checks. Differences are listed here.
  */
-import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
 import { PostgresConnection } from "../../src/store/postgres/connection.ts";
@@ -14,8 +10,8 @@ import { toPostgres } from "../../src/store/postgres/dialect.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { readPostgresShape } from "../../src/store/postgres/schema-shape.ts";
 import { readExpected } from "../kit/expected-schema.ts";
+import { openMigrated } from "../kit/migrated-database.ts";
 import { type FreshDatabase, freshDatabase } from "../kit/postgres.ts";
-import { placeSchema } from "../kit/schema-copy.ts";
 
 /**
  * Lists SQLite's own tables: used dedupe keys, the blocks of a relay's events, the server's lease, and the capture switch. PostgreSQL uses a unique
@@ -55,26 +51,19 @@ interface Table {
 }
 type Schema = Record<string, Table>;
 
-let folder: string;
 let fresh: FreshDatabase;
 let sqlite: Schema;
 let postgres: Schema;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "relay-both-"));
   // A copy of the tests' template has triggers that only test databases have.
   fresh = await freshDatabase({ empty: true });
   await (await openPostgres(fresh.place, { clock: systemClock })).close();
-  const file = join(folder, "relay.db");
-  await placeSchema(file);
-  sqlite = readSqlite(file);
+  sqlite = readSqlite();
   postgres = await readPostgres(fresh.url);
 });
 
-afterAll(async () => {
-  rmSync(folder, { recursive: true });
-  await fresh[Symbol.asyncDispose]();
-});
+afterAll(() => fresh[Symbol.asyncDispose]());
 
 test("both have the same tables, except those that only one needs", () => {
   const names = (schema: Schema, own: readonly string[]): string[] => Object.keys(schema).filter((name) => !own.includes(name));
@@ -138,8 +127,8 @@ interface SqliteColumn {
   hidden: number;
 }
 
-function readSqlite(file: string): Schema {
-  using database = new Database(file, { readonly: true });
+function readSqlite(): Schema {
+  using database = openMigrated();
   const rows = <Row>(sql: string): Row[] => database.query<Row, []>(sql).all();
   const tables = rows<{ name: string; sql: string }>("SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name");
   const schema: Schema = {};

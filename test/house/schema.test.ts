@@ -3,7 +3,6 @@
  * migrations/tables.json.
  * After a new migration, run: UPDATE_GOLDEN=1 npm test -- test/house/schema.test.ts test/house/postgres-schema.test.ts
  */
-import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,8 +12,8 @@ import { SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { readSqliteShape } from "../../src/store/migrate/schema-difference.ts";
 import type { Reader } from "../../src/store/port.ts";
 import { openDatabaseFile } from "../../src/store/sqlite/database-file.ts";
-import { runMigration } from "../../src/store/sqlite/migration-rehearsal.ts";
 import { readExpected } from "../kit/expected-schema.ts";
+import { openMigrated } from "../kit/migrated-database.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 import { PROJECT_ROOT } from "./source-tree.ts";
 
@@ -40,9 +39,7 @@ async function withSchema<Result>(look: (tx: Reader) => Promise<Result>): Promis
 
 /** Returns the statements that make the schema of a migrated database, and its rows. */
 function writeSchema(): string {
-  using database = new Database(":memory:");
-  database.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL, hash TEXT)");
-  for (const { sql } of SQLITE_MIGRATIONS) runMigration(database, sql);
+  using database = openMigrated();
   const statements = database.query<{ sql: string }, []>(STATEMENTS).all();
   const tables = database.query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all();
   const rows = tables.flatMap(({ name }) => {

@@ -1,6 +1,8 @@
 /** Creates a database with the schema by copying one that is made once for all tests. Making it takes ten times as long. */
 import { constants, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
+import schema from "../../migrations/schema/sqlite.sql" with { type: "text" };
+import tables from "../../migrations/tables.json" with { type: "json" };
 import { systemClock } from "../../src/base/clock.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/migrate/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
@@ -22,7 +24,7 @@ export async function placeSchema(file: string): Promise<void> {
 async function makeSchema(): Promise<string> {
   const hash = new Bun.CryptoHasher("sha256", Bun.version);
   for (const { number, name, sql } of SQLITE_MIGRATIONS) hash.update(`${number} ${name}\n${sql}\n`);
-  hash.update(readFileSync(join(PROJECT, "migrations/schema/sqlite.sql")));
+  hash.update(schema).update(JSON.stringify(tables));
   for (const name of [...new Bun.Glob("**/*.ts").scanSync(STORE)].sort()) hash.update(readFileSync(join(STORE, name)));
   // Checkouts of earlier releases that share these packages remove unknown files from a folder named "schema".
   const folder = join(PROJECT, "node_modules/.cache/test-schema");
