@@ -3,9 +3,10 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
-import type { Store, Writer } from "../../src/store/port.ts";
+import { EVERYTHING, type Store, type Writer, type WriteScope } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { WRITER_LOCK } from "../../src/store/postgres/writer-lock.ts";
+import { MOST_WRITERS } from "../../src/store/postgres/writer-pool.ts";
 import { until } from "../kit/event-flow.ts";
 import { holdRealClock } from "../kit/held-clock.ts";
 import { makeTenants, type Node, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
@@ -44,14 +45,19 @@ function add(
   store: Store,
   id: string,
   meanwhile: (tx: Writer) => unknown = () => undefined,
+  scope: WriteScope = EVERYTHING,
 ): { runs: () => number; ended: Promise<string>; isAnswered: () => boolean } {
   let runs = 0;
   let answered = false;
-  const written = store.write("app", async (tx) => {
-    runs += 1;
-    if (runs === 1) await meanwhile(tx);
-    return await addApp(id)(tx);
-  });
+  const written = store.write(
+    "app",
+    async (tx) => {
+      runs += 1;
+      if (runs === 1) await meanwhile(tx);
+      return await addApp(id)(tx);
+    },
+    scope,
+  );
   written.then(
     () => {
       answered = true;
@@ -59,6 +65,31 @@ function add(
     () => undefined,
   );
   return { runs: () => runs, ended: written, isAnswered: () => answered };
+}
+
+const SCOPE = 9;
+
+/** Keeps the other connections for writes busy, so that the writer of SCOPE leaves its flushes to the second connection. */
+async function occupyOthers(store: Store): Promise<() => Promise<void>> {
+  let isFree = false;
+  const began: Promise<void>[] = [];
+  const held: Promise<unknown>[] = [];
+  for (let scope = 1; scope < MOST_WRITERS; scope++) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    began.push(promise);
+    const work = async (tx: Writer): Promise<void> => {
+      await tx.get("SELECT 1 AS one");
+      resolve();
+      while (!isFree) await tx.get("SELECT pg_sleep(0.005) IS NULL AS one");
+    };
+    held.push(store.write("app", work, scope));
+  }
+  await Promise.all(began);
+  return async () => {
+    isFree = true;
+    // The server refuses them while it starts.
+    await Promise.allSettled(held);
+  };
 }
 
 async function untilThere(store: Store, id: string): Promise<void> {
@@ -95,16 +126,18 @@ test("a write that others can see is answered only once it is on disk, and is wr
   for (const pid of processes) process.kill(pid, "SIGSTOP");
   const rival = await openRival();
   let second: ReturnType<typeof add> | undefined;
-  // Another write waits, so the other connection flushes the commit.
-  const first = add(store, "b", async (tx) => {
+  const freeOthers = await occupyOthers(store);
+  const holdNext = async (tx: Writer): Promise<void> => {
     await rival.takeLockNext(tx);
-    second = add(store, "c");
-  });
+    second = add(store, "c", undefined, SCOPE);
+  };
+  const first = add(store, "b", holdNext, SCOPE);
   await untilThere(store, "b");
   await Bun.sleep(300);
   expect([first.isAnswered(), second?.isAnswered()]).toEqual([false, false]);
   // The server restarts with the data on its disk.
   for (const pid of processes) process.kill(pid, "SIGKILL");
+  await freeOthers();
   expect([await first.ended, first.runs()]).toEqual(["b", 2]);
   // The write that waited for the lock left no data. It is refused if the server starts slowly.
   const others = (await second?.ended.catch(() => null)) === "c" ? ["c"] : [];
@@ -118,13 +151,16 @@ test("a flush whose connection breaks is requested again, and its write does not
   process.kill(flusher, "SIGSTOP");
   const rival = await openRival();
   let second: ReturnType<typeof add> | undefined;
-  const write = add(store, "b", async (tx) => {
+  const freeOthers = await occupyOthers(store);
+  const holdNext = async (tx: Writer): Promise<void> => {
     await rival.takeLockNext(tx);
-    second = add(store, "c");
-  });
+    second = add(store, "c", undefined, SCOPE);
+  };
+  const write = add(store, "b", holdNext, SCOPE);
   await untilThere(store, "b");
   process.kill(flusher, "SIGCONT");
   await admin`SELECT pg_terminate_backend(${flusher})`;
+  await freeOthers();
   await rival.giveBack();
   expect([await write.ended, write.runs(), await second?.ended]).toEqual(["b", 1, "c"]);
   expect(await store.read(listApps)).toEqual(["a", "b", "c"]);
@@ -145,7 +181,7 @@ async function holdFlushes(): Promise<() => Promise<void>> {
   return () => set("");
 }
 
-test("a write without a successor is flushed by its writer, and answered only then", async () => {
+test("a write is flushed by its writer, and answered only then", async () => {
   const store = await openStore(server.url);
   await store.write("app", addApp("a"));
   process.kill(await findProcess(FLUSHER), "SIGSTOP");
@@ -192,26 +228,60 @@ test("a commit that a crash loses before its writer's own flush is not answered,
   expect([await held.ended, held.runs(), await store.read(listApps)]).toEqual(["b", 2, ["a", "b"]]);
 });
 
-test("a writer whose own flush was slow leaves the next flushes to the second connection", async () => {
+test("a write does not wait for the flush of the one before, although the other connections are busy", async () => {
+  const store = await openStore(server.url);
+  await store.write("app", addApp("a"));
+  const freeOthers = await occupyOthers(store);
+  const letGo = await holdFlushes();
+  const waits = [];
+  for (const id of ["b", "c", "d"]) {
+    waits.push(add(store, id, undefined, SCOPE));
+    await untilThere(store, id);
+  }
+  expect(waits.map((one) => one.isAnswered())).toEqual([false, false, false]);
+  await letGo();
+  expect(await Promise.all(waits.map((one) => one.ended))).toEqual(["b", "c", "d"]);
+  await freeOthers();
+});
+
+test("more writes than connections do not wait for the flushes before them", async () => {
   const store = await openStore(server.url);
   await store.write("app", addApp("a"));
   const letGo = await holdFlushes();
-  const held = add(store, "b");
-  await untilThere(store, "b");
-  await Bun.sleep(400);
+  const ids = Array.from({ length: 2 * MOST_WRITERS }, (_, at) => `app-${at}`);
+  const waits = [];
+  for (const id of ids) {
+    waits.push(add(store, id));
+    await untilThere(store, id);
+  }
+  expect(waits.some((one) => one.isAnswered())).toBe(false);
   await letGo();
-  await held.ended;
-  // This lasts for ten seconds.
-  using _ = holdRealClock();
-  const letGoAgain = await holdFlushes();
-  const waits = [add(store, "c")];
-  await untilThere(store, "c");
-  waits.push(add(store, "d"));
-  // The write arrives before the previous one is on disk.
-  await untilThere(store, "d");
-  expect(waits.map((one) => one.isAnswered())).toEqual([false, false]);
-  await letGoAgain();
-  expect(await Promise.all(waits.map((one) => one.ended))).toEqual(["c", "d"]);
+  expect(await Promise.all(waits.map((one) => one.ended))).toEqual(ids);
+});
+
+test("a write answers soon after the connection of the one before it breaks at its commit, although its own transaction has begun", async () => {
+  const store = await openStore(server.url);
+  await store.write("app", addApp("a"));
+  // The first write commits slowly, so that the transaction of the second begins meanwhile.
+  await admin.unsafe(`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    PERFORM pg_sleep(1.5); PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$`);
+  await admin.unsafe(
+    "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON app DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.id = 'b') EXECUTE FUNCTION slow()",
+  );
+  const first = add(store, "b", undefined, SCOPE);
+  const refused = first.ended.catch((error: Error) => error);
+  while ((await admin`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'`).length === 0) await Bun.sleep(5);
+  const second = add(store, "c", undefined, SCOPE);
+  await findProcess(`wait_event = 'advisory' AND application_name = 'relay writer'`);
+  expect([await refused, await second.ended]).toMatchObject([{ name: "StoreUnavailable" }, "c"]);
+  expect(await store.read(listApps)).toEqual(["a", "c"]);
+  // The server ends a transaction that is idle for five seconds. It counts these sessions apart from those that a function ends.
+  const [{ idle, killed }] = await poll(
+    () => admin`SELECT sessions_fatal::int AS idle, sessions_killed::int AS killed FROM pg_stat_database WHERE datname = current_database()`,
+    ([row]) => row.killed > 0,
+    5,
+  );
+  expect({ idle, isKilled: killed > 0 }).toEqual({ idle: 0, isKilled: true });
 });
 
 /** Forwards bytes to the server until it is cut. Then the store notices at once, and the server does not. */

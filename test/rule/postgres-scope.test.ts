@@ -178,6 +178,14 @@ test("a user without another connection lets its environments share one", async 
     );
     await held.release();
     expect(await next).toEqual({ two: 2 });
+    // The groups of one environment also share it: each begins while the commit of the one before is under way.
+    const count = (at: number) => few.write("app", async (tx) => (await tx.get<{ at: number }>("SELECT ?1 AS at", at))?.at, 1 + (at % 2));
+    const counted: Promise<number | undefined>[] = [];
+    for (let at = 0; at < 40; at++) {
+      counted.push(count(at));
+      await Bun.sleep(1);
+    }
+    expect(await Promise.all(counted)).toEqual(Array.from({ length: 40 }, (_, at) => at));
     expect(few.pool.connections).toBe(2);
   } finally {
     await few.close();

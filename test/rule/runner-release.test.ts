@@ -39,8 +39,8 @@ async function setHold(held: boolean): Promise<void> {
   expect((await running.api("PUT", "/settings", { version, held })).status).toBe(200);
 }
 
-/** Does the same as `setHold(true)`, in the next transaction. */
-const writeHold = () => running.service.store.write("app", (tx) => writeHoldOf(tx, 1, true, { newestArrival: 0, nowMs: running.clock.now() }));
+/** Does the same as `setHold(true)`, in the environment's next transaction. */
+const writeHold = () => running.service.store.write("app", (tx) => writeHoldOf(tx, 1, true, { newestArrival: 0, nowMs: running.clock.now() }), 1);
 
 /** Builds events of the relays in a pseudorandom order. */
 function mix(count: number, relays: readonly string[]): Arriving[] {
@@ -215,10 +215,14 @@ describe("events that cannot start now delay no others", () => {
     const arriving = mix(COUNT, ["one", "paused"]);
     const ids = await storeEvents(running, arriving);
     const pausing = afterFirstRun(() =>
-      running.service.store.write("app", async (tx) => {
-        await tx.run("UPDATE relay SET state = 'paused' WHERE name = 'paused'");
-        tx.notify("relay");
-      }),
+      running.service.store.write(
+        "app",
+        async (tx) => {
+          await tx.run("UPDATE relay SET state = 'paused' WHERE name = 'paused'");
+          tx.notify("relay");
+        },
+        1,
+      ),
     );
     await setHold(false);
     await pausing;

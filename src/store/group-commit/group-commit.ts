@@ -50,7 +50,8 @@ const UNCAPTURED: ReadonlySet<Origin> = new Set(["relay", "erasure", "move"]);
 
 export class GroupCommit {
   readonly #database: GroupDatabase;
-  readonly #writer: { scheduled: boolean; running: boolean } = { scheduled: false, running: false };
+  /** `committing` is true while a commit is under way and the next group's transaction may begin but has not. */
+  readonly #writer = { scheduled: false, running: false, committing: false };
   readonly #onGroup: (size: number) => void;
   readonly #onChanges: (changes: ChangedTopics) => void;
   readonly #onEnd: (error: unknown) => void;
@@ -135,14 +136,16 @@ export class GroupCommit {
 
   /**
    * Starts a group in the next macrotask, so that every request that was already read from its socket joins it. If works arrived meanwhile, it waits
-   * one more macrotask, because more are likely. A single write does not wait.
+   * one more macrotask, because more are likely. A single write does not wait. During a commit it only begins the transaction.
    */
   #schedule(): void {
-    if (this.#writer.scheduled || this.#writer.running) return;
-    this.#writer.scheduled = true;
+    const writer = this.#writer;
+    if (writer.scheduled || (writer.running && !writer.committing)) return;
+    writer.scheduled = true;
     const begin = (): void => {
-      this.#writer.scheduled = false;
-      void this.#commitGroup();
+      writer.scheduled = false;
+      if (writer.committing) this.#beginNext();
+      else if (!writer.running) void this.#commitGroup();
     };
     const { length } = this.#waiting;
     setImmediate(() => (this.#waiting.length > length ? setImmediate(begin) : begin()));
@@ -299,26 +302,24 @@ export class GroupCommit {
       watch.stop();
     }
     try {
-      const works = outcomes.length;
-      const isFollowed = works < group.length || this.#waiting.length > 0;
-      const committing = database.commit(committed.changes, {
-        isQuiet: committed.isQuiet,
-        isFollowed,
-        works,
-      });
-      if (works === group.length) this.#beginNext();
+      const committing = database.commit(committed.changes, { isQuiet: committed.isQuiet });
+      if (database.beginsAhead && outcomes.length === group.length) this.#beginNext();
       return { outcomes, ...(await committing) };
     } catch (error) {
       // A posted statement failed, so the group runs again with savepoints to find which one.
       if (careful || error instanceof StoreUnavailable) throw error;
       committed.clear();
       return null;
+    } finally {
+      this.#writer.committing = false;
     }
   }
 
-  /** Begins the next group's transaction right after the commit was sent, without waiting for its response. */
+  /** Begins the next group's transaction after the commit was sent, without waiting for its response. Without a work, the next one does this. */
   #beginNext(): void {
-    if (this.#database.beginsAhead && this.#waiting.length > 0) this.#begun = this.#begin();
+    const isNeeded = this.#waiting.length > 0;
+    if (isNeeded) this.#begun = this.#begin();
+    this.#writer.committing = !isNeeded;
   }
 
   #begin(): GroupTransaction {

@@ -27,9 +27,6 @@ export interface GroupDatabase {
 export interface CommitOptions {
   /** True if other processes need not notice the commit. */
   isQuiet: boolean;
-  /** True if works wait for the next transaction. */
-  isFollowed: boolean;
-  works: number;
 }
 
 export interface WorkWatch {

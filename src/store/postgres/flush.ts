@@ -34,7 +34,7 @@ export async function askOnDisk(own: PostgresConnection, writers: readonly strin
 }
 
 /** A commit: its writer, its number there, and the scope whose locks it held. */
-interface WriterCommit {
+export interface WriterCommit {
   writer: string;
   number: number;
   scope: WriteScope;

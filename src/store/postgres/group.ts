@@ -20,7 +20,7 @@ import {
 import type { PostgresConnection } from "./connection.ts";
 import { LOCK_TIMEOUT } from "./connection-option.ts";
 import { ConnectionLost, NoRoom, type ReadOnly, TransactionUndone } from "./error.ts";
-import { askOnDisk, NUMBER, PostgresFlush } from "./flush.ts";
+import { askOnDisk, NUMBER, PostgresFlush, type WriterCommit } from "./flush.ts";
 import type { PostgresLiveness } from "./liveness.ts";
 import { CHANGES_CHANNEL, Notices } from "./notification.ts";
 import { takeLocks } from "./writer-lock.ts";
@@ -69,18 +69,6 @@ const YIELD_MS = 300;
 /** The time for which it does so. The server ends an idle transaction after 5 s. */
 const YIELD_FOR_MS = 7_000;
 
-/**
- * The largest group that a single node's writer flushes by itself. With 24 callers, a third more works complete that way. With 64 callers, it is as
- * many or fewer.
- */
-const FEW = 32;
-/**
- * The time after which a flush counts as slow. The second connection then flushes for SLOW_FOR_MS, because the writer cannot write during its own
- * flush.
- */
-const SLOW_FLUSH_MS = 250;
-const SLOW_FOR_MS = 10_000;
-
 /** A row of BEGUN. */
 interface Begun {
   node: string;
@@ -98,8 +86,6 @@ export class PostgresWriters {
   readonly name: string;
   /** Rises when another process may have written everything. */
   version = 0;
-  /** The time when a writer may flush by itself again. */
-  quickFromMs = 0;
   /** The last writer of everything and its number, as this process saw or wrote them. */
   #everything = "";
 
@@ -149,10 +135,11 @@ export class PostgresGroup implements GroupDatabase {
   readonly keys: UndoableKeys;
   readonly #shared: PostgresWriters;
   readonly #scope: WriteScope;
-  /** The connection of the open transaction, and of the last one. */
+  /** The connection of the open transaction. */
   #writer: PooledWriter | null = null;
-  #last: PooledWriter | null = null;
   #isBegun = false;
+  /** The question whether the last commit is stored, while it has no answer. */
+  #settling: Promise<boolean> | null = null;
   /** The nodes that wrote before the open transaction. */
   #begun: Begun = { node: "", number: 0, last: null };
   /** The number of begun transactions, and of those before which another process wrote this scope. */
@@ -194,7 +181,8 @@ export class PostgresGroup implements GroupDatabase {
 
   async #beginOnce(askedMs: number, yields: boolean): Promise<number> {
     const { pool, options } = this.#shared;
-    this.#writer = pool.tryTake(this.#last) ?? (await pool.take(this.#last));
+    this.#writer = pool.tryTake() ?? (await pool.take());
+    if (this.#settling !== null) await this.#settling.catch(() => undefined);
     const { connection, freeMs } = this.#writer;
     this.#isBegun = true;
     // Takes the locks before any read, so that each read sees the commits of all earlier holders.
@@ -234,15 +222,15 @@ export class PostgresGroup implements GroupDatabase {
     void this.#writer?.connection.exec(CAPTURE, captured ? "1" : "0");
   }
 
-  async commit(changes: ChangedTopics, { isQuiet, isFollowed, works }: CommitOptions): Promise<CommitResult> {
-    const { notices, flush } = this.#shared;
+  async commit(changes: ChangedTopics, { isQuiet }: CommitOptions): Promise<CommitResult> {
+    const { notices, flush, pool } = this.#shared;
     const writer = this.#open;
     const { connection, name } = writer;
     if (connection.lost) {
       this.#giveBack();
       throw new ConnectionLost("The connection broke before the commit.");
     }
-    const isTurn = !isQuiet && this.#takeTurn(connection);
+    if (!isQuiet) this.#takeTurn(connection);
     writer.number += 1;
     const commit = { writer: name, number: writer.number, scope: this.#scope };
     void connection.post(NUMBER, name, commit.number);
@@ -250,16 +238,12 @@ export class PostgresGroup implements GroupDatabase {
     const told = notice === null ? null : connection.run(TELL, CHANGES_CHANNEL, notice.text);
     const committed = connection.commit();
     const part = connection.endPart();
-    // The writer flushes by itself if no work waits and the group is small or other nodes write too. A flush over the second connection lets the next
-    // group run meanwhile, but wakes two processes once more.
-    const isFew = !isFollowed && (isTurn || works <= FEW);
-    const askedMs = systemClock.monotonicMs();
-    const flushes = isFew && flush.isHeard && askedMs >= this.#shared.quickFromMs;
-    const flushed = flushes ? askOnDisk(connection, [name]) : undefined;
-    flushed?.then(
-      () => this.#noteFlushed(writer, askedMs),
-      () => this.#noteFlushed(writer, askedMs),
-    );
+    // A flush behind the COMMIT saves a round trip. The next group must not wait for it, so it needs another connection.
+    const flushed = flush.isHeard && pool.hasCalm ? askOnDisk(connection, [name]) : undefined;
+    const noteFree = (): void => {
+      writer.freeMs = systemClock.monotonicMs();
+    };
+    flushed?.then(noteFree, noteFree);
     this.#giveBack();
     try {
       await told;
@@ -274,7 +258,7 @@ export class PostgresGroup implements GroupDatabase {
       await committed.catch(() => undefined);
       const first = part.failed ?? error;
       try {
-        if (connection.lost && (await this.#known(flush.settle(commit)))) return { durable: null };
+        if (connection.lost && (await this.#settle(commit))) return { durable: null };
       } finally {
         notices.giveBack(notice?.changes ?? changes);
       }
@@ -283,8 +267,8 @@ export class PostgresGroup implements GroupDatabase {
     }
   }
 
-  /** Records that this node wrote the scope, so that other nodes notice. Returns whether another node may have written it before. */
-  #takeTurn(connection: PostgresConnection): boolean {
+  /** Records that this node wrote the scope, so that other nodes notice. */
+  #takeTurn(connection: PostgresConnection): void {
     const { name } = this.#shared;
     const { node, number, last } = this.#begun;
     const isEverything = this.#scope === EVERYTHING;
@@ -293,18 +277,27 @@ export class PostgresGroup implements GroupDatabase {
       this.#shared.recordEverything(number + 1);
     }
     if (!isEverything && last !== name) void connection.post(WROTE_SCOPE, this.#scope, name);
-    return isEverything ? node !== name : last !== name;
-  }
-
-  #noteFlushed(writer: PooledWriter, askedMs: number): void {
-    writer.freeMs = systemClock.monotonicMs();
-    if (writer.freeMs - askedMs > SLOW_FLUSH_MS) this.#shared.quickFromMs = writer.freeMs + SLOW_FOR_MS;
   }
 
   /** Waits until the commit is on the disk. Throws ConnectionLost if the server lost it in a crash. */
   async #reach(reached: Promise<boolean>): Promise<void> {
     if (await this.#known(reached)) return;
     throw new ConnectionLost("The database lost what was not on its disk yet.");
+  }
+
+  /**
+   * Finds out whether a commit without an answer is stored. That needs the scope's lock, so the next group's transaction ends if it has begun, and
+   * otherwise waits.
+   */
+  async #settle(commit: WriterCommit): Promise<boolean> {
+    this.#writer?.connection.giveUp("The connection of the commit before this transaction broke.");
+    const known = this.#known(this.#shared.flush.settle(commit));
+    this.#settling = known;
+    try {
+      return await known;
+    } finally {
+      this.#settling = null;
+    }
   }
 
   /** Waits for the answer. If the result is unknown, what this process remembers is no longer valid. */
@@ -346,7 +339,6 @@ export class PostgresGroup implements GroupDatabase {
   #giveBack(): void {
     this.#isBegun = false;
     if (this.#writer !== null) this.#shared.pool.giveBack(this.#writer);
-    this.#last = this.#writer ?? this.#last;
     this.#writer = null;
   }
 

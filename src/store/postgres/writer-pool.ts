@@ -1,6 +1,6 @@
 /**
- * Pools the connections for writes. A group has a connection from its begin until its commit is sent. So the next group's transaction can begin on the
- * same connection before the commit is answered, and groups of several scopes can run at the same time.
+ * Pools the connections for writes. A group has a connection from its begin until its commit is sent. So the next group's transaction can begin before
+ * the commit is answered, and groups of several scopes can run at the same time.
  */
 import { systemClock } from "../../base/clock.ts";
 import type { OpenOptions, PostgresConnection } from "./connection.ts";
@@ -11,6 +11,9 @@ import type { PostgresLiveness } from "./liveness.ts";
 export const MOST_WRITERS = 4;
 /** The time that a connection may be free before it is closed. The last one stays open. */
 const WRITER_IDLE_MS = 60_000;
+
+/** The time for which no further connection is tried after the server refused one. */
+const FULL_FOR_MS = 10_000;
 
 /** A connection that writes. */
 export interface PooledWriter {
@@ -39,31 +42,44 @@ export class WriterPool {
   readonly #all = new Set<PooledWriter>();
   readonly #waiting: { resolve: (writer: PooledWriter) => void; reject: (error: unknown) => void }[] = [];
   #opening = 0;
+  /** The time until which the server counts as full. */
+  #fullUntilMs = 0;
 
   constructor(options: PoolOptions) {
     this.#options = options;
   }
 
-  /** Returns a free connection at once, or null. Prefers the given one, on which the scope's last commit may still be under way. */
-  tryTake(preferred: PooledWriter | null): PooledWriter | null {
+  /** Returns a free connection at once, or null. */
+  tryTake(): PooledWriter | null {
     this.#dropLost();
-    const at = this.#free.findLastIndex(({ writer }) => writer === preferred);
     // Statements on a connection with a flush under way would wait for it.
-    const calm = at >= 0 ? at : this.#free.findLastIndex(({ writer }) => writer.connection.unanswered === 0);
+    const calm = this.#lastCalm;
     const chosen = calm >= 0 || this.#mayOpen ? calm : this.#free.length - 1;
     return chosen < 0 ? null : (this.#free.splice(chosen, 1)[0]?.writer ?? null);
   }
 
+  /** True if a group can begin on a connection on which no statement is under way. */
+  get hasCalm(): boolean {
+    return this.#mayOpen || this.#lastCalm >= 0;
+  }
+
+  get #lastCalm(): number {
+    return this.#free.findLastIndex(({ writer: { connection } }) => connection.unanswered === 0);
+  }
+
   /** Returns a free or new connection, or waits for one. Throws NotReached if the server cannot be reached. */
-  async take(preferred: PooledWriter | null): Promise<PooledWriter> {
-    const free = this.tryTake(preferred);
+  async take(): Promise<PooledWriter> {
+    const free = this.tryTake();
     if (free !== null) return free;
     if (!this.#mayOpen) return await this.#wait();
     try {
       return await this.#open();
     } catch (error) {
       // The server has no more connections, so groups share those that are open.
-      if (isFull(error) && this.#all.size > 0) return this.tryTake(preferred) ?? (await this.#wait());
+      if (isFull(error) && this.#all.size > 0) {
+        this.#fullUntilMs = systemClock.monotonicMs() + FULL_FOR_MS;
+        return this.tryTake() ?? (await this.#wait());
+      }
       this.#serveWithNew();
       throw error;
     }
@@ -107,6 +123,7 @@ export class WriterPool {
   }
 
   get #mayOpen(): boolean {
+    if (this.#all.size > 0 && systemClock.monotonicMs() < this.#fullUntilMs) return false;
     return this.#all.size + this.#opening < MOST_WRITERS;
   }
 
@@ -117,7 +134,7 @@ export class WriterPool {
   /** Opens a connection for the first waiting group, because the one that it waits for is lost or could not be opened. */
   #serveWithNew(): void {
     const next = this.#waiting.shift();
-    if (next !== undefined) this.take(null).then(next.resolve, next.reject);
+    if (next !== undefined) this.take().then(next.resolve, next.reject);
   }
 
   #dropLost(): void {
