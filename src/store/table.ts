@@ -60,31 +60,42 @@ export function defineTable<const All extends Columns>(words: TableWords<All>): 
   return new Table(words);
 }
 
-/** Reads all or some columns of a table. */
+/** The columns whose stored value differs from the code's. */
+type Kept = readonly (readonly [name: string, kept: "flag" | "json"])[];
+
+/** Reads all or some columns of a table. Texts are made at their first use, because a process uses few of all tables. */
 class Selection<All extends Columns> {
   readonly name: string;
-  /** `id, environment_id AS environmentId, …`, for a statement written by hand whose rows `read` converts. */
-  readonly columns: string;
   protected readonly names: readonly string[];
-  /** The columns whose stored value differs from the code's. */
-  protected readonly kept: readonly (readonly [name: string, kept: "flag" | "json"])[];
-  readonly #all: All;
+  /** The columns by name. */
+  protected readonly definitions: All;
+  #columns: string | undefined;
+  #kept: Kept | undefined;
   /** Caches each SELECT by the text after the table's name, so that it is built and prepared once. */
   readonly #selects = new Map<string, string>();
 
   constructor(name: string, columns: All) {
     this.name = name;
-    this.#all = columns;
+    this.definitions = columns;
     this.names = Object.keys(columns);
-    this.columns = this.columnsOf();
-    this.kept = Object.entries(columns).flatMap(([column, { kept }]) =>
+  }
+
+  /** `id, environment_id AS environmentId, …`, for a statement written by hand whose rows `read` converts. */
+  get columns(): string {
+    this.#columns ??= this.columnsOf();
+    return this.#columns;
+  }
+
+  protected get kept(): Kept {
+    this.#kept ??= Object.entries(this.definitions).flatMap(([column, { kept }]) =>
       kept === "plain" ? [] : [[column, kept] as const],
     );
+    return this.#kept;
   }
 
   /** Returns a selection of only these columns. */
   pick<Name extends keyof All & string>(...names: readonly Name[]): Selection<Pick<All, Name>> {
-    const picked = Object.fromEntries(names.map((name) => [name, this.#all[name]]));
+    const picked = Object.fromEntries(names.map((name) => [name, this.definitions[name]]));
     return new Selection(this.name, picked as Pick<All, Name>);
   }
 
@@ -140,58 +151,71 @@ class Selection<All extends Columns> {
       const value = row[name];
       if (value === null) continue;
       if (value === undefined) throw new Error(`${name} of ${this.name} was not selected.`);
-      row[name] = kept === "flag" ? value === 1 : (this.#all[name]?.read ?? parseJson)(value as string);
+      row[name] =
+        kept === "flag" ? value === 1 : (this.definitions[name]?.read ?? parseJson)(value as string);
     }
     return row as RowOf<Selection<All>> & Omit<Stored, keyof All>;
   }
 }
 
+/** The statement that adds a row to a table. */
+interface Insert {
+  /** The columns that the database does not number. */
+  names: readonly string[];
+  sql: string;
+  /** The same, which returns the columns that the database numbers. */
+  sqlGiven: string;
+}
+
 class Table<All extends Columns> extends Selection<All> {
   readonly #topic: PlainTopic | null;
   readonly #key: readonly string[];
-  readonly #inserted: readonly string[];
-  readonly #insert: string;
-  readonly #insertGiven: string;
+  #insertion: Insert | undefined;
   readonly #updates = new Map<string, string>();
 
   constructor({ name, key, topic, columns }: TableWords<All>) {
     super(name, columns);
     this.#topic = topic ?? null;
     this.#key = key;
-    const inserted = this.names.filter((column) => columns[column]?.given !== true);
-    const given = this.names.filter((column) => columns[column]?.given === true);
-    this.#inserted = inserted;
-    this.#insert = `INSERT INTO ${name} (${inserted.map(snake).join(", ")})
-      VALUES (${inserted.map((column) => `$${column}`).join(", ")})`;
-    this.#insertGiven = `${this.#insert} RETURNING ${given.map(snake).join(", ")}`;
+  }
+
+  get #insert(): Insert {
+    if (this.#insertion !== undefined) return this.#insertion;
+    const names = this.names.filter((column) => this.definitions[column]?.given !== true);
+    const given = this.names.filter((column) => this.definitions[column]?.given === true);
+    const sql = `INSERT INTO ${this.name} (${names.map(snake).join(", ")})
+      VALUES (${names.map((column) => `$${column}`).join(", ")})`;
+    this.#insertion = { names, sql, sqlGiven: `${sql} RETURNING ${given.map(snake).join(", ")}` };
+    return this.#insertion;
   }
 
   /** Adds the row, with a value for every column. `conflict`: what follows, such as `ON CONFLICT DO NOTHING`. Returns how many rows were added. */
   async insert(tx: Writer, row: NewRowOf<Table<All>>, conflict = ""): Promise<number> {
     this.#notify(tx, row);
-    return await tx.run(
-      conflict === "" ? this.#insert : `${this.#insert} ${conflict}`,
-      this.#write(row, this.#inserted),
-    );
+    const { names, sql } = this.#insert;
+    return await tx.run(conflict === "" ? sql : `${sql} ${conflict}`, this.#write(row, names));
   }
 
   /** Inserts as `insert` does, without a row count, so that later writes need not wait for it. */
   async post(tx: Writer, row: NewRowOf<Table<All>>): Promise<void> {
     this.#notify(tx, row);
-    await tx.post(this.#insert, this.#write(row, this.#inserted));
+    const { names, sql } = this.#insert;
+    await tx.post(sql, this.#write(row, names));
   }
 
   /** Adds rows one after another, as `insert` does. */
   async insertEach(tx: Writer, rows: readonly NewRowOf<Table<All>>[]): Promise<void> {
     for (const row of rows) this.#notify(tx, row);
-    const written = rows.map((row) => this.#write(row, this.#inserted));
-    await tx.postEach(this.#insert, written);
+    const { names, sql } = this.#insert;
+    const written = rows.map((row) => this.#write(row, names));
+    await tx.postEach(sql, written);
   }
 
   /** Inserts as `insert` does and returns the number that the database gave, by its column's name. */
   async insertGiven(tx: Writer, row: NewRowOf<Table<All>>): Promise<Pick<RowOf<Selection<All>>, Given<All>>> {
     this.#notify(tx, row);
-    const added = await tx.get<StoredRow>(this.#insertGiven, this.#write(row, this.#inserted));
+    const { names, sqlGiven } = this.#insert;
+    const added = await tx.get<StoredRow>(sqlGiven, this.#write(row, names));
     if (added === null) throw new Error(`An inserted row of ${this.name} answered nothing.`);
     return added as Pick<RowOf<Selection<All>>, Given<All>>;
   }

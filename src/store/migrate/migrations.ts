@@ -7,6 +7,24 @@ import type { MigrationFolder } from "./read-migrations.ts";
 
 export class MigrationRefused extends Error {}
 
+class EmbeddedMigration implements Migration {
+  readonly number: number;
+  readonly name: string;
+  readonly hash: string;
+  readonly #readText: () => string;
+
+  constructor({ number, name, hash }: MigrationFolder["heads"][number], readText: () => string) {
+    this.number = number;
+    this.name = name;
+    this.hash = hash;
+    this.#readText = readText;
+  }
+
+  get sql(): string {
+    return this.#readText();
+  }
+}
+
 export const SQLITE_MIGRATIONS: readonly Migration[] = listMigrations(readMigrations("migrations"));
 /** The first creates the complete schema of its number, because PostgreSQL was supported from that schema on. The others have SQLite's numbers. */
 export const POSTGRES_MIGRATIONS: readonly Migration[] = listMigrations(
@@ -19,11 +37,9 @@ export const SCHEMA_VERSION = SQLITE_MIGRATIONS.at(-1)?.number ?? 0;
 /** Makes the list. The first text that is read unpacks all. */
 function listMigrations({ heads, texts }: MigrationFolder): Migration[] {
   let unpacked: readonly string[] | undefined;
-  return heads.map((head, index) => ({
-    ...head,
-    get sql() {
-      unpacked ??= unpack<string[]>(texts);
-      return unpacked[index] ?? "";
-    },
-  }));
+  const readText = (index: number): string => {
+    unpacked ??= unpack<string[]>(texts);
+    return unpacked[index] ?? "";
+  };
+  return heads.map((head, index) => new EmbeddedMigration(head, () => readText(index)));
 }
