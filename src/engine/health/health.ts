@@ -33,8 +33,15 @@ import {
 } from "./problem.ts";
 
 const WRITE_AFTER_MS = 1_000;
-/** Writes the given rows together with other pending changes. Resolves once they are durable. */
-export type WriteRows = (rows: (tx: Writer) => Promise<void>) => Promise<void>;
+
+/** The rows of relays that are about to be written together with other pending changes. */
+export interface PendingRows {
+  write(tx: Writer): Promise<void>;
+  /** Must be called once the rows are durable. */
+  confirm(): void;
+  /** Must be called if the write failed. */
+  cancel(): void;
+}
 
 const DELETE_STRAYS =
   "DELETE FROM rejected_delivery WHERE relay_id = $relayId AND first_at BETWEEN $since AND $until";
@@ -373,39 +380,40 @@ export class Health {
   /** Writes what waits for the relays of one environment in one transaction. If it throws, all of it waits again. */
   async #writePart(environmentId: number, { changes, unsaved, strays }: Part): Promise<void> {
     const { store } = this.deps;
-    let onDurable: () => void;
+    const rows = this.prepareRows(unsaved);
     try {
-      onDurable = await this.save(unsaved, (rows) =>
-        store.write(
-          "app",
-          async (tx) => {
-            for (const change of changes) await writeChange(tx, change);
-            // In one transaction with the end of their streak, because a crash between the two would turn them into missing events of an outage.
-            for (const [relayId, { since, until }] of strays)
-              await tx.run(DELETE_STRAYS, { relayId, since, until });
-            await rows(tx);
-          },
-          environmentId,
-        ),
+      await store.write(
+        "app",
+        async (tx) => {
+          for (const change of changes) await writeChange(tx, change);
+          // In one transaction with the end of their streak, because a crash between the two would turn them into missing events of an outage.
+          for (const [relayId, { since, until }] of strays)
+            await tx.run(DELETE_STRAYS, { relayId, since, until });
+          await rows.write(tx);
+        },
+        environmentId,
       );
     } catch (error) {
+      rows.cancel();
       for (const known of unsaved) this.#unsaved.add(known);
       for (const [relayId, { since, until }] of strays)
         this.#strays.set(relayId, { since, until: this.#strays.get(relayId)?.until ?? until });
       throw error;
     }
     this.problems.removeWritten(changes);
-    onDurable();
+    rows.confirm();
   }
 
-  /** Writes the changed rows. Returns what to do once they are durable. */
-  protected async save(unsaved: readonly RelayHealth[], write: WriteRows): Promise<() => void> {
+  protected prepareRows(unsaved: readonly RelayHealth[]): PendingRows {
     const rows = unsaved.map((known) => ({ known, row: rowOf(known) }));
-    await write(async (tx) => {
-      for (const { row } of rows) await HEALTH.update(tx, row);
-    });
-    return () => {
-      for (const { known, row } of rows) known.storedAcceptedAt = row.acceptedAt;
+    return {
+      async write(tx) {
+        for (const { row } of rows) await HEALTH.update(tx, row);
+      },
+      confirm() {
+        for (const { known, row } of rows) known.storedAcceptedAt = row.acceptedAt;
+      },
+      cancel: () => undefined,
     };
   }
 }

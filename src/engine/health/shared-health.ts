@@ -19,7 +19,7 @@ import {
   type Streak,
   type StreakCode,
 } from "./condition.ts";
-import { Health, type WriteRows } from "./health.ts";
+import { Health, type PendingRows } from "./health.ts";
 import { STREAK_CODES } from "./problem.ts";
 
 /** A row that differs only in the time of the last accepted request is written once in this time. */
@@ -114,26 +114,26 @@ export class SharedHealth extends Health {
     super.markChanged(known, true);
   }
 
-  protected override async save(unsaved: readonly RelayHealth[], write: WriteRows): Promise<() => void> {
+  protected override prepareRows(unsaved: readonly RelayHealth[]): PendingRows {
     const shares = unsaved.map((known) => ({ known, share: this.#takeChanges(known) }));
     let rows = new Map<string, HealthRow>();
-    try {
-      await write(async (tx) => {
+    return {
+      write: async (tx) => {
         rows = await mergeRows(tx, shares);
-      });
-    } catch (error) {
-      // The write failed, so these ends are still to be merged.
-      for (const { known, share } of shares) {
-        const part = this.#stateOf(known);
-        part.ends = { ...share.ends, ...part.ends };
-      }
-      throw error;
-    }
-    return () => {
-      for (const { known, share } of shares) {
-        const row = rows.get(known.relayId);
-        if (row !== undefined) this.#rebase(known, row, share);
-      }
+      },
+      confirm: () => {
+        for (const { known, share } of shares) {
+          const row = rows.get(known.relayId);
+          if (row !== undefined) this.#rebase(known, row, share);
+        }
+      },
+      cancel: () => {
+        // These ends must still be merged.
+        for (const { known, share } of shares) {
+          const part = this.#stateOf(known);
+          part.ends = { ...share.ends, ...part.ends };
+        }
+      },
     };
   }
 
