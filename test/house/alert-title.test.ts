@@ -1,4 +1,4 @@
-/** Checks that the dashboard names each problem and alert as the registry does. web/ imports only types from src/, so it has its own list. */
+/** Checks that the dashboard names each problem and alert as the registry does. The dashboard has its own list, because the registry has long texts. */
 import { expect, test } from "bun:test";
 import { listCodes, listMeanings, titleOf } from "../../src/base/code/code.ts";
 import { formatKind } from "../../web/alert/kind-text.ts";

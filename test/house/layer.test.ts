@@ -6,7 +6,7 @@ import { PROJECT_ROOT, readSources, type SourceFile } from "./source-tree.ts";
 
 /** Lists the layers from the lowest up. A module is a folder of its layer. Modules in one row never import each other. */
 const LAYERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  base: [["release"], ["base"]],
+  base: [["release", "shared"], ["base"]],
   store: [["store"]],
   platform: [["template", "outbound", "secret"], ["account"], ["audit"], ["mail", "channel", "oidc"]],
   shop: [
@@ -168,9 +168,24 @@ describe("the layers", () => {
     expect(crossing).toEqual([]);
   });
 
-  test("web/ imports only types from src", () => {
+  test("web/ imports types from src, and code only from base/shared", () => {
     const taken = readSources("web").flatMap((source) =>
-      source.imports.filter((one) => one.file?.startsWith("src/") && !one.typeOnly).map((one) => `${source.path} imports ${one.file}`),
+      source.imports
+        .filter((one) => one.file?.startsWith("src/") && !one.typeOnly && !one.file.startsWith("src/base/shared/"))
+        .map((one) => `${source.path} imports ${one.file}`),
+    );
+    expect(taken).toEqual([]);
+  });
+
+  test("base/shared imports nothing, because the dashboard contains it", () => {
+    const shared = sources.filter(({ path }) => path.startsWith("src/base/shared/"));
+    expect(shared.length).toBeGreaterThan(0);
+    expect(shared.flatMap((source) => source.imports.map(({ from }) => `${source.path} imports ${from}`))).toEqual([]);
+  });
+
+  test("src imports no code of web/", () => {
+    const taken = sources.flatMap((source) =>
+      source.imports.filter(({ file }) => /^web\/.*\.ts$/.test(file ?? "")).map(({ file }) => `${source.path} imports ${file}`),
     );
     expect(taken).toEqual([]);
   });

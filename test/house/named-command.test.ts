@@ -3,19 +3,17 @@
  * a click.
  */
 import { expect, test } from "bun:test";
+import { NAMED_COMMAND } from "../../src/base/shared/named-command.ts";
 import type { Command } from "../../src/interfaces/cli/command.ts";
 import { findCommand, HELP, SHOWING } from "../../src/interfaces/cli/line/parse.ts";
-import { NAMED_COMMAND } from "../../src/interfaces/cli/named-command.ts";
 import { COMMANDS } from "../../src/interfaces/cli/registry.ts";
-import { NAMED_COMMAND as NAMED_ON_A_PAGE } from "../../web/component/named-command.ts";
 import { readSources } from "./source-tree.ts";
 
 const named = (text: string): string[] => text.match(new RegExp(NAMED_COMMAND, "g")) ?? [];
 const line = ({ words }: Command): string => `relay ${words.join(" ")}`;
 
-test("the pattern matches every command, and the terminal and the dashboard share it", () => {
+test("the pattern matches every command", () => {
   expect(COMMANDS.filter((command) => named(`Ask ${line(command)}, or wait.`)[0] !== line(command)).map(line)).toEqual([]);
-  expect(NAMED_ON_A_PAGE).toBe(NAMED_COMMAND);
 });
 
 test("the pattern includes on and off of each command that takes them", () => {

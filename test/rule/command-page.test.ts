@@ -1,6 +1,6 @@
 /** Commands in the service's sentences link to the dashboard page that does the same. */
 import { expect, test } from "bun:test";
-import { NAMED_COMMAND } from "../../src/interfaces/cli/named-command.ts";
+import { NAMED_COMMAND } from "../../src/base/shared/named-command.ts";
 import { pageOfCommand } from "../../web/component/command-page.ts";
 import { readSources } from "../house/source-tree.ts";
 

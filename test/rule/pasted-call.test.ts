@@ -1,6 +1,6 @@
 /** Parsing of a request that a user pastes into a relay's Test tab. */
 import { expect, test } from "bun:test";
-import { type PastedCall, readPastedCall } from "../../web/relay/pasted-request.ts";
+import { type PastedCall, readPastedCall } from "../../src/base/shared/pasted-request.ts";
 
 const JSON_BODY = '{"id":"it\'s \\"1\\""}';
 const BARE = { headers: null, contentType: null, search: "" };

@@ -1,6 +1,7 @@
 /** Request in view: the request whose values the builder offers, and which it explains with the draft. */
+
+import { readPastedCall } from "../../src/base/shared/pasted-request.ts";
 import { isObject, type Json, parseExact } from "../base/exact-json.ts";
-import { readPastedCall } from "../relay/pasted-request.ts";
 
 export interface SeenRequest {
   body: string;

@@ -3,12 +3,13 @@
  * links to the page that does the same. A command without a page is code that one click selects. External text in it is
  * escaped.
  */
+
+import { NAMED_COMMAND } from "../../src/base/shared/named-command.ts";
 import { html, type View } from "../base/html.ts";
 import { readPlace } from "../base/place.ts";
 import { useRoute } from "../base/route.ts";
 import { readMoment, SAID_TIME } from "../base/time-words.ts";
 import { pageOfCommand } from "./command-page.ts";
-import { NAMED_COMMAND } from "./named-command.ts";
 import { escapeTricky, SafeText } from "./safe-text.ts";
 import { Moment } from "./time.ts";
 

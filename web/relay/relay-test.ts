@@ -3,6 +3,7 @@
  * real test event has every effect, so production does not offer it.
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { readPastedCall } from "../../src/base/shared/pasted-request.ts";
 import type { Simulation } from "../../src/insight/simulate/step.ts";
 import type { Relay } from "../base/answer.ts";
 import { call as ask, sentenceOf, writeQuery } from "../base/api.ts";
@@ -14,7 +15,6 @@ import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
 import { ExplainedSteps } from "./explained-steps.ts";
 import { type CaseRequest, KeepCase } from "./keep-case.ts";
-import { readPastedCall } from "./pasted-request.ts";
 import { RelayCases } from "./relay-cases.ts";
 import { formatBody, formatSentTest, type SentTest } from "./sent-test.ts";
 import { PickedRequest, StoredEvents } from "./test-pick.ts";

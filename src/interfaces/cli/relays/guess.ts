@@ -1,8 +1,8 @@
 /** Guesses the start of a relay from a request in a file (`relay guess`): a curl command, headers with a body, or only a body. It saves nothing. */
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { readPastedCall } from "../../../../web/relay/pasted-request.ts";
 import { writeJson } from "../../../base/json.ts";
+import { readPastedCall } from "../../../base/shared/pasted-request.ts";
 import { cutToLine, plain } from "../../../base/text.ts";
 import type { RequestGuess } from "../../../insight/simulate/guess-request.ts";
 import type { Api } from "../api/api.ts";

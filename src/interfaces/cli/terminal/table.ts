@@ -2,8 +2,9 @@
  * Formats lists in columns. A pipe gets every value whole, under its heading, for scripts. A terminal cuts the widest values with …, and leaves out
  * the last columns that do not fit. It shows how long ago a time was, and the ending of an id, which every command accepts.
  */
+
+import { NAMED_COMMAND } from "../../../base/shared/named-command.ts";
 import { plain } from "../../../base/text.ts";
-import { NAMED_COMMAND } from "../named-command.ts";
 import { paint, type Screen, type Tone, toneOf } from "./screen.ts";
 import { formatClocks, formatTimes } from "./time-text.ts";
 

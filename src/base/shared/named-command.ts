@@ -1,4 +1,4 @@
-/** Pattern that finds a command in a sentence and where it ends. It repeats src/interfaces/cli/named-command.ts, and a test compares the two. */
+/** Finds commands in a sentence. A test compares the pattern with the existing commands and with the sentences. */
 
 const GROUPS = {
   admin: "create|reset|list|audit|sign-out|remove",
@@ -28,9 +28,9 @@ const GROUPS = {
 };
 const ALONE =
   "backup|capture|changes|completion|config|dev|docs|doctor|guess|import-missed|init|licenses|login|logout|mcp|move|presets|promote|pull|ready|restore|schema|send|serve|simulate|status|sync|upgrade|validate|verifiers|whoami";
-/** Commands whose argument is on or off. This `on` does not continue the sentence. */
+/** The commands whose argument is on or off. This `on` does not continue the sentence. */
 const ON_OFF = "members require-factor|oidc passwords";
-/** Words that continue the sentence after a command. */
+/** The words that continue the sentence after a command. */
 const GOES_ON = `after|again|and|anew|as|asks?|before|blocks|brings|by|can|copy|creates?|does|ends|finds|first|for|from|have|if|in|instead|knows|lets|lists?|looks|makes?|names?|needs|now|of|(?<! settings set [a-z.]+ | (?:${ON_OFF}) )on|once|or|prints?|puts|removes?|requests?|requests?|runs?|says?|sets|shows?|signed|signs|so|stays?|tells?|that|then|to|until|was|what|when|which|while|who|with|writes`;
 
 const BEGINNING = [...Object.entries(GROUPS).map(([group, words]) => `${group} (?:${words})`), ALONE].join(
@@ -38,5 +38,5 @@ const BEGINNING = [...Object.entries(GROUPS).map(([group, words]) => `${group} (
 );
 const WORD = String.raw`(?!(?:${GOES_ON})(?![\w-]))(?:<[^<>]{1,40}>|'[^']{0,60}'|[\w/-][\w@/=…-]*(?:(?:\.|:/{0,2})[\w-][\w@/=…-]*)*)`;
 
-/** Source of a regular expression without a capturing group. A sentence about a relay does not match, because none of these words follows. */
+/** A regular expression without a capturing group. A sentence that merely mentions a relay does not match it. */
 export const NAMED_COMMAND = String.raw`(?<![Tt]he )\brelay (?:${BEGINNING})(?![\w-])(?: ${WORD}){0,6}`;
