@@ -11,7 +11,7 @@ import { runCommand } from "../kit/cli-io.ts";
 import { LIMITED_DISK_SPACE, NO_DISK_SPACE, setDiskSpace } from "../kit/disk-space.ts";
 import { until } from "../kit/event-flow.ts";
 import { requireExecutable } from "../kit/executable-build.ts";
-import { holdRealClock } from "../kit/held-clock.ts";
+import { holdRealClock } from "../kit/moved-clock.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { startRunningService } from "../kit/running-service.ts";
 

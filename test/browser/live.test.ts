@@ -72,11 +72,11 @@ test.each(PARTS)("%s makes the parts of %s load again together, before any poll"
   await loadAll(answered);
   await still.evaluate(() => new Promise((shown) => setTimeout(shown)));
   await still.getByRole("banner").getByRole("status").getByText("Live", { exact: true }).waitFor();
-  await using beside = await follow();
-  const heard = beside.messages.length;
+  await using direct = await follow();
+  const heard = direct.messages.length;
   asked.clear();
   await change();
-  await until("the change is announced", () => beside.messages.length > heard);
+  await until("the change is announced", () => direct.messages.length > heard);
   // The page's clock moves less than the shortest interval of a poll.
   await pass(2_000);
   await loadAll();
@@ -85,7 +85,7 @@ test.each(PARTS)("%s makes the parts of %s load again together, before any poll"
 
 test("a flood of events neither freezes the page nor stops its updates", async () => {
   const { still, pass } = await openStill();
-  await using beside = await follow();
+  await using direct = await follow();
   const asked = new Map<string, number>();
   still.on("request", (request) => {
     const { pathname, search } = new URL(request.url());
@@ -94,8 +94,8 @@ test("a flood of events neither freezes the page nor stops its updates", async (
   });
   let seconds = 0;
   for (; seconds < 8; seconds++) {
-    const heard = beside.messages.length;
-    for (let sent = 0; beside.messages.length === heard; sent += 250)
+    const heard = direct.messages.length;
+    for (let sent = 0; direct.messages.length === heard; sent += 250)
       await put(Array.from({ length: 250 }, (_, nth) => `flood_${seconds}_${sent + nth}`));
     await pass(1_000);
   }
@@ -121,9 +121,9 @@ test("a hidden tab sends no request and follows no stream, and shows new data wh
   const asked: string[] = [];
   const note = (request: { url(): string }): void => void asked.push(new URL(request.url()).pathname);
   page.on("request", note);
-  await using beside = await follow();
+  await using direct = await follow();
   await running.api("POST", "/relays", { definition: { ...definition, name: "beside" }, secret: HOOK_SECRET }, "local");
-  await beside.until("relay");
+  await direct.until("relay");
   expect(asked).toEqual([]);
   await hide(false);
   await page.getByRole("link", { name: "beside" }).waitFor();

@@ -38,7 +38,7 @@ describe("a record change in the running service", () => {
     for (const origin of ["dashboard", "relay", "erasure", "move"] as const) {
       await store.write(origin, (tx) => tx.run(insertOrder(origin)));
     }
-    await running.beside.run(insertOrder("by hand"));
+    await running.direct.run(insertOrder("by hand"));
     await running.clock.advance(2_000);
     await running.drain();
     expect((await notes(running)).map((text) => text.split(" rec_")[0])).toEqual(["dashboard", "by hand"]);
@@ -88,7 +88,7 @@ describe("a record change in the running service", () => {
   test("fires once at the start for a record that was written while the service was down", async () => {
     await using running = await startWatcher();
     await running.service[Symbol.asyncDispose]();
-    await running.beside.run(insertOrder("meanwhile"));
+    await running.direct.run(insertOrder("meanwhile"));
     await running.restart();
     await running.drain();
     await running.restart();

@@ -38,17 +38,17 @@ describe("reports changes of", () => {
   for (const [what, kinds, act] of rows) {
     test(what, async () => {
       await using stream = await follow();
-      await using beside = await follow("production");
+      await using direct = await follow("production");
       await act();
       for (const kind of kinds) await stream.until(kind);
-      expect(beside.messages.flat().filter((kind) => kinds.includes(kind))).toEqual([]);
+      expect(direct.messages.flat().filter((kind) => kinds.includes(kind))).toEqual([]);
     });
   }
 });
 
 test("reports all kinds of data after another process writes", async () => {
   await using stream = await follow();
-  await running.beside.run("UPDATE environment SET name = name");
+  await running.direct.run("UPDATE environment SET name = name");
   await stream.until("bulk_replay");
 });
 

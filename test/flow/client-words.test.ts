@@ -184,7 +184,7 @@ const ROWS: Record<string, Row> = {
     says: "This app cannot save data now, so nothing was saved: retry in a moment.",
     async call({ api, ada }) {
       const replies: Reply[] = [];
-      await api.beside.whileUnwritable(async () => void replies.push(await ada.call("POST", "/collections/diary/records", { data: { text: "a" } })));
+      await api.direct.whileUnwritable(async () => void replies.push(await ada.call("POST", "/collections/diary/records", { data: { text: "a" } })));
       const [reply] = replies;
       if (reply === undefined) throw new Error("It was not asked.");
       return reply;
@@ -220,7 +220,7 @@ test.each(Object.entries(ROWS))("%s says what happened and what a visitor can do
 test("an internal error of a client route shows none of the server's words", async () => {
   await using api = await startApp();
   const ada = await signIn(api, "ada@example.com");
-  await api.beside.breakWrites("INSERT", "record", "no");
+  await api.direct.breakWrites("INSERT", "record", "no");
   const reply = await ada.call("POST", "/collections/diary/records", { data: { text: "a" } });
   expect([reply.status, reply.json]).toEqual([
     500,

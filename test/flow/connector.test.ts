@@ -234,22 +234,22 @@ test("relay mcp works next to a service, and with RELAY_URL and RELAY_KEY", asyn
       await client.connect(new StdioClientTransport({ command: process.execPath, args, cwd, env: own, stderr: "pipe" }));
       return client;
     };
-    const beside = await start([]);
-    const { tools } = await beside.listTools();
+    const direct = await start([]);
+    const { tools } = await direct.listTools();
     expect(tools.map(({ name }) => name)).toContain("pause_relay");
-    expect((await call(beside, "list_relays")).json.items).toEqual([]);
-    expect((await call(beside, "read_relay", { name: "nobody" })).json).toMatchObject({ code: "not_found", docs: `${url}/docs/errors/not_found` });
+    expect((await call(direct, "list_relays")).json.items).toEqual([]);
+    expect((await call(direct, "read_relay", { name: "nobody" })).json).toMatchObject({ code: "not_found", docs: `${url}/docs/errors/not_found` });
     await using set = startCli(["settings", "set", "connector.saves", "on"], { cwd });
     expect(await set.exited).toBe(0);
-    const { version } = (await call(beside, "read_catalog")).json;
+    const { version } = (await call(direct, "read_catalog")).json;
     const catalog = { collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } };
-    expect((await call(beside, "save_catalog", { catalog, version })).json).toMatchObject({ changes: 1, file: "service/catalog.json" });
-    const saved = await call(beside, "save_relay", { name: "hourly", definition: definition("hourly"), version: 0 });
+    expect((await call(direct, "save_catalog", { catalog, version })).json).toMatchObject({ changes: 1, file: "service/catalog.json" });
+    const saved = await call(direct, "save_relay", { name: "hourly", definition: definition("hourly"), version: 0 });
     expect(saved.json).toMatchObject({ relay: { version: 1 }, file: "service/relays/hourly.json" });
     expect(parseJson(readFileSync(join(cwd, "service/relays/hourly.json"), "utf8"))).toMatchObject(definition("hourly"));
     const readOnly = await start(["--read-only"]);
     expect((await readOnly.listTools()).tools).toHaveLength(tools.length - WRITES.length);
-    await beside.close();
+    await direct.close();
     await readOnly.close();
 
     const cli = async (...line: string[]) => {

@@ -383,7 +383,7 @@ describe("the newest arrival decides, in whatever order the attempts run", () =>
   test("two processes that write one pair at the same time leave one row of the newest arrival", async () => {
     const ids = await Promise.all([ADA, BOB].map(async (email) => (await running.api("POST", "/persons", { email })).body.person.id as string));
     const environmentId = (await running.rows<{ id: number }>("SELECT environment_id AS id FROM person LIMIT 1"))[0]?.id ?? 0;
-    const other = await running.beside.open(running.clock);
+    const other = await running.direct.open(running.clock);
     try {
       const both = [running.service.store, other];
       const writes = Array.from({ length: 20 }, (_, at) =>

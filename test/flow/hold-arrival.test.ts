@@ -1,9 +1,9 @@
 /** Tests access after a hold is released. The waiting events must have the same effect as on arrival, whichever relay runs first. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { type Arriving, storeEvents } from "../kit/held-events.ts";
 import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { RAISED_LIMITS } from "../kit/service-config.ts";
+import { type Arriving, storeEvents } from "../kit/stored-events.ts";
 
 let running: RunningService;
 const map = { event_id: "id", person_email: "email", ref: "ref" };

@@ -25,7 +25,7 @@ test.each([
 ])("%s", async (_what, data) => {
   const id = `rec_${"0".repeat(32)}`;
   const write = () =>
-    running.beside.run(
+    running.direct.run(
       `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
        SELECT '${id}', environment_id, 'notes', ?1, 'by hand', 0, 0 FROM collection WHERE name = 'notes'`,
       data,

@@ -92,7 +92,7 @@ test("the alert resolves when a replay finds the person", async () => {
 
 test.each([1_200, 12_000])("the alert resolves also with %i failed events of another cause in the store", async (many) => {
   const event = await send("refund", "ctm_late");
-  await running.beside.run(
+  await running.direct.run(
     `WITH RECURSIVE more (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM more WHERE number < ${many})
      INSERT INTO event (${FILLED}, seq, reason) SELECT ${FILLED}, seq - 10 - number, 'person_erased' FROM event, more WHERE state = 'failed'`,
   );

@@ -200,10 +200,10 @@ describe("ticks due before a change of the trigger", () => {
   test("are not recorded by a preview", async () => {
     await using running = await startBeat();
     await setMark(running, START_MS - 3 * HOUR_MS);
-    await running.beside.breakWrites("INSERT", "event", "a plan records a tick");
+    await running.direct.breakWrites("INSERT", "event", "a plan records a tick");
     const { status, body } = await running.api("POST", "/sync/plan", { relays: [quick], replaceEdited: true });
     expect([status, body.changes, body.entries[0].refusal]).toEqual([200, 1, null]);
-    await running.beside.mend("event");
+    await running.direct.mend("event");
   });
 
   test("are not recorded for a clock that is not trusted yet", async () => {

@@ -191,7 +191,7 @@ describe("a simulation is refused", () => {
     expect((await ask({})).body).toMatchObject({ code: "invalid_input", message: expect.stringContaining("No relay of the kit") });
     expect((await running.api("DELETE", "/relays/lemon-squeezy")).status).toBeLessThan(300);
     await saveSellingKit(running, kit);
-    await running.beside.run("UPDATE relay SET secret = NULL, secret_digest = NULL WHERE name = 'lemon-squeezy'");
+    await running.direct.run("UPDATE relay SET secret = NULL, secret_digest = NULL WHERE name = 'lemon-squeezy'");
     await running.restart();
     expect((await ask({})).body).toMatchObject({ code: "invalid_input", message: expect.stringContaining("relay relays set-secret lemon-squeezy") });
   });

@@ -23,7 +23,7 @@ export interface FreshStore {
   /** Counts the rows of a table. */
   count(table: string): Promise<number>;
   /** Access to the store's database that bypasses the store. */
-  beside: DirectDatabase;
+  direct: DirectDatabase;
 }
 
 /** Opens a store with the app `app_test` (development, production, local). It is removed after the file's last test. */
@@ -62,7 +62,7 @@ export async function openTestStore(options: { startMs?: number; environments?: 
     logged,
     woken,
     environment: (name) => store.read((tx) => requireEnvironment(tx, "app_test", name)),
-    beside: openDirectDatabase(chosen ?? { file }, () => store),
+    direct: openDirectDatabase(chosen ?? { file }, () => store),
     count: async (table) => (await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)))?.count ?? 0,
     async [Symbol.asyncDispose]() {
       await store.close();

@@ -58,7 +58,7 @@ export interface BareService extends AsyncDisposable {
   logged: string[];
   rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
   /** Access to the database that bypasses the service. */
-  beside: DirectDatabase;
+  direct: DirectDatabase;
   /** Stops the service and starts another one on the same data. `onStopped` runs in between. */
   restart(onStopped?: () => void): Promise<void>;
 }
@@ -100,7 +100,7 @@ export async function startBareService(options: Omit<RunningOptions, "environmen
     lines,
     logged,
     rows: (sql, ...values) => service.store.read((tx) => tx.all(sql, ...values)),
-    beside: openDirectDatabase(chosen ?? { file: join(dataDir, "relay.db") }, () => service.store),
+    direct: openDirectDatabase(chosen ?? { file: join(dataDir, "relay.db") }, () => service.store),
     async restart(onStopped) {
       await service[Symbol.asyncDispose]();
       onStopped?.();

@@ -1,7 +1,7 @@
 /** The conformance suite of the store's port: the guarantees of every store on any database. */
 import { describe, expect, test } from "bun:test";
 import { type Reader, type Store, StoreUnavailable, UniqueViolation, type Writer } from "../../src/store/port.ts";
-import { holdRealClock } from "./held-clock.ts";
+import { holdRealClock } from "./moved-clock.ts";
 import { settle } from "./virtual-clock.ts";
 
 export const addApp = (id: string) => async (tx: Writer) => {

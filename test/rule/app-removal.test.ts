@@ -10,12 +10,12 @@ import { openTestStore, refusalOf, type TestStore } from "../kit/fresh-store.ts"
 /**
  * Fills every table that has an environment column, also tables of later migrations. Environments 1 and 2 belong to the app, 3 and 4 to another app.
  */
-async function fill({ store, beside }: TestStore): Promise<void> {
+async function fill({ store, direct }: TestStore): Promise<void> {
   await store.write("app", async (tx) => {
     for (const id of ["gone", "kept"]) await createApp(tx, { id, name: `The ${id}`, environments: ["development", "production"], nowMs: 1 });
   });
   const ids = await store.read((tx) => tx.all<{ id: number }>("SELECT id FROM environment WHERE app_id IN ('gone', 'kept') ORDER BY id"));
-  const tables = await tablesOf(beside);
+  const tables = await tablesOf(direct);
   const statements: [sql: string, values: SqlValue[]][] = [];
   let number = 1_000;
   for (const { id: environmentId } of ids)
@@ -42,17 +42,17 @@ async function fill({ store, beside }: TestStore): Promise<void> {
     ["INSERT INTO run (event_seq, number, started_at) SELECT seq, 1, 0 FROM event WHERE seq > 0 ON CONFLICT DO NOTHING", []],
     ["INSERT INTO effect (event_seq, key, state) SELECT seq, 'k', 'done' FROM event WHERE seq > 0 ON CONFLICT DO NOTHING", []],
   );
-  await beside.runUnchecked(statements);
+  await direct.runUnchecked(statements);
 }
 
-async function tablesOf(beside: DirectDatabase) {
-  return [...(await beside.tables())].filter(([table, columns]) => table !== NODES && columns.some(({ name }) => name === "environment_id"));
+async function tablesOf(direct: DirectDatabase) {
+  return [...(await direct.tables())].filter(([table, columns]) => table !== NODES && columns.some(({ name }) => name === "environment_id"));
 }
 
 /** Counts the rows of each table in these environments. */
-async function held({ store, beside }: TestStore, environments: string): Promise<Record<string, number>> {
+async function held({ store, direct }: TestStore, environments: string): Promise<Record<string, number>> {
   const rows: Record<string, number> = {};
-  for (const [table] of await tablesOf(beside)) {
+  for (const [table] of await tablesOf(direct)) {
     const sql = `SELECT count(*) AS count FROM ${table} WHERE environment_id IN (SELECT id FROM environment WHERE ${environments})`;
     rows[table] = (await store.read((tx) => tx.get<{ count: number }>(sql)))?.count ?? 0;
   }

@@ -6,7 +6,7 @@ import type { AuditAction } from "../../src/platform/audit/audit-action.ts";
 import { clearProblem, clearProblemsOf, listOpenProblemsOfTarget, listProblems, raiseProblem } from "../../src/platform/audit/problem.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 
-const { store, clock, environment, beside } = await openFreshStore();
+const { store, clock, environment, direct } = await openFreshStore();
 const { id: environmentId } = await environment("development");
 const { id: otherId } = await environment("production");
 const pageOf = (limit: number, after: string | null = null) => ({ limit, after });
@@ -75,9 +75,9 @@ describe("the audit", () => {
       for (let run = 0; run < 2_000; run++)
         await writeAudit(tx, { environmentId, nowMs, by: "relay:a", action: "run", target: "relay:a", eventId: `evt_${run}` });
     });
-    await beside.run("ANALYZE audit");
+    await direct.run("ANALYZE audit");
     for (const where of ["target = 'relay:a' AND", ""]) {
-      const plan = await beside.explain(
+      const plan = await direct.explain(
         `SELECT seq FROM audit WHERE environment_id = 1 AND ${where} event_id IS NULL AND seq < 1000000 ORDER BY seq DESC LIMIT 5`,
       );
       expect(plan).toMatch(/USING (COVERING )?INDEX audit_(changes|by_target)|Index (Only )?Scan Backward using audit_(changes|by_target) /);

@@ -414,9 +414,9 @@ describe("a migration", () => {
     const before = dumpTables(join(dataDir, "relay.db"));
     const list = () => runCommand(["apps", "list", "--data-dir", dataDir], { cwd: folder });
     const server = lockDataDirectory(dataDir, "relay serve", 0);
-    const beside = await list();
-    expect({ code: beside.code, said: beside.said }).toEqual({ code: 1, said: "" });
-    expect(beside.told).toMatch(/in use by relay serve, process .* An older server must first be started with this version/);
+    const direct = await list();
+    expect({ code: direct.code, said: direct.said }).toEqual({ code: 1, said: "" });
+    expect(direct.told).toMatch(/in use by relay serve, process .* An older server must first be started with this version/);
     expect(dumpTables(join(dataDir, "relay.db"))).toEqual(before);
     expect(existsSync(join(dataDir, "backups"))).toBe(false);
     server.release();

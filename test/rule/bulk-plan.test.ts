@@ -9,7 +9,7 @@ import { openFreshStore } from "../kit/fresh-store.ts";
 import { RecordedStatements } from "../kit/service-lifecycle.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
 
-const { store, environment, beside } = await openFreshStore();
+const { store, environment, direct } = await openFreshStore();
 const here = (await environment("development")).id;
 const there = (await environment("production")).id;
 
@@ -151,7 +151,7 @@ describe("on a large store", () => {
     const counts = [...noted.asked].filter((sql) => sql.startsWith("SELECT count(*) AS matched"));
     expect(counts.length).toBe(5);
     for (const sql of counts) {
-      expect(await beside.explain(sql.replaceAll(/\$\w+/g, "1"))).toContain(
+      expect(await direct.explain(sql.replaceAll(/\$\w+/g, "1"))).toContain(
         "USING COVERING INDEX event_unhappy (environment_id=? AND state=? AND seq>? AND seq<?)",
       );
     }

@@ -81,7 +81,7 @@ describe("queued and running", () => {
   });
 });
 
-/** Leaves out relay_failing, which fruitless.test.ts checks. */
+/** Leaves out relay_failing, which streak.test.ts checks. */
 async function deadAlerts() {
   return (await alertsOf(running)).filter(({ code }) => code !== "relay_failing");
 }

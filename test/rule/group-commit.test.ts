@@ -10,7 +10,7 @@ import type { GroupDatabase } from "../../src/store/group-commit/group-database.
 import { CommitEffects, type GroupWriter } from "../../src/store/group-commit/transaction.ts";
 import { type Fence, type Reader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite/sqlite.ts";
-import { holdRealClock } from "../kit/held-clock.ts";
+import { holdRealClock } from "../kit/moved-clock.ts";
 import { PATIENCE_MS } from "../kit/patience.ts";
 
 let directory: string;

@@ -8,7 +8,7 @@ import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { WRITER_LOCK } from "../../src/store/postgres/writer-lock.ts";
 import { MOST_WRITERS } from "../../src/store/postgres/writer-pool.ts";
 import { until } from "../kit/event-flow.ts";
-import { holdRealClock } from "../kit/held-clock.ts";
+import { holdRealClock } from "../kit/moved-clock.ts";
 import { makeTenants, type Node, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { poll } from "../kit/patience.ts";
 import { placeOf, startPostgres } from "../kit/postgres.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { ChangedTopics, Topic } from "../../src/store/port.ts";
 import { Notices, readNotice } from "../../src/store/postgres/notification.ts";
-import { holdRealClock } from "../kit/held-clock.ts";
+import { holdRealClock } from "../kit/moved-clock.ts";
 import { poll } from "../kit/patience.ts";
 
 let sent: string[];

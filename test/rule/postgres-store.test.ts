@@ -20,7 +20,7 @@ import {
   type Writer,
 } from "../../src/store/port.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
-import { holdRealClock } from "../kit/held-clock.ts";
+import { holdRealClock } from "../kit/moved-clock.ts";
 import { poll } from "../kit/patience.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { addApp, listApps, testStore } from "../kit/store-conformance.ts";

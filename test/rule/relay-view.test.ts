@@ -9,7 +9,7 @@ import { openFreshStore } from "../kit/fresh-store.ts";
 import { HOOKS, makeRelayKit, receiver, schedule } from "../kit/relay-kit.ts";
 
 const fresh = await openFreshStore();
-const { store, clock, environment, beside } = fresh;
+const { store, clock, environment, direct } = fresh;
 const kit = makeRelayKit(fresh);
 const { id: environmentId } = await environment("development");
 await kit.create(receiver("busy", HOOKS));
@@ -136,7 +136,7 @@ describe("the list of relays", () => {
       ],
     ];
     for (const [sql, ofSqlite, ofPostgres] of rows) {
-      const plan = await beside.explain(sql);
+      const plan = await direct.explain(sql);
       for (const part of ON_POSTGRES ? ofPostgres : [ofSqlite]) expect(plan).toContain(part);
     }
   });

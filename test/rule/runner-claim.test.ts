@@ -128,7 +128,7 @@ describe("an error in a first step", () => {
     ],
     [
       "after its first action, when its progress is stored",
-      (seq) => running.beside.breakWrites("INSERT", "run", "a fault", `NEW.finished_at IS NULL AND NEW.event_seq = ${seq}`),
+      (seq) => running.direct.breakWrites("INSERT", "run", "a fault", `NEW.finished_at IS NULL AND NEW.event_seq = ${seq}`),
     ],
   ];
   for (const [where, makeFault] of FAULTS) {
@@ -191,7 +191,7 @@ describe("a claim that is rolled back", () => {
     await saveRelay(running, receiverDefinition({ actions: [...Array(5).fill(write), CALL] }));
     const runner = await runWith({});
     await putEvents(running, numbers(8));
-    const { freeSpace } = await running.beside.fillDisk(running.service.store, { table: "record", rows: 20 });
+    const { freeSpace } = await running.direct.fillDisk(running.service.store, { table: "record", rows: 20 });
     runner.wake();
     await until("the runner noticed", () => /SQLITE_FULL|\(53100\)/.test(running.logged.join("\n")));
     expect(await statesOf()).toEqual(Array(8).fill(queued));

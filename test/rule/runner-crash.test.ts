@@ -277,7 +277,7 @@ describe("a store that cannot be written", () => {
     const event = await sendEvent(running, "a");
     await until("the call is out", () => caller.hanging() === 1);
     caller.reply = () => OK;
-    await running.beside.whileUnwritable(async () => {
+    await running.direct.whileUnwritable(async () => {
       caller.letGo();
       await until("the runner noticed", () => !running.service.runner.alive);
       await running.clock.advance(20_000);
@@ -303,7 +303,7 @@ describe("a store that cannot be written", () => {
     caller.reply = () => "hang";
     await running.clock.advance(MINUTE);
     await until("the call is out", () => caller.hanging() === 1);
-    await running.beside.whileUnwritable(async () => {
+    await running.direct.whileUnwritable(async () => {
       caller.letGo();
       await until("the runner noticed", () => !running.service.runner.alive);
     });
@@ -327,7 +327,7 @@ describe("a store that cannot be written", () => {
       });
     const event = await sendEvent(running, "a", { email: "ada@example.com" });
     await until("the mail is out", () => mails.length === 1);
-    await running.beside.whileUnwritable(async () => {
+    await running.direct.whileUnwritable(async () => {
       letGo({ kind: "sent" });
       await until("the runner noticed", () => !running.service.runner.alive);
     });
@@ -344,7 +344,7 @@ describe("a store that cannot be written", () => {
     // The runner that they woke has looked, and found the relay paused.
     await running.drain();
     await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'active'"));
-    await running.beside.whileUnwritable(async () => {
+    await running.direct.whileUnwritable(async () => {
       running.service.refresh();
       await until("the runner noticed", () => !running.service.runner.alive);
       expect(await countRecords()).toBe(0);

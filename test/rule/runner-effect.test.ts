@@ -91,7 +91,7 @@ describe("an action that throws", () => {
   test("rolls back only itself: earlier actions stay, and later ones do not run", async () => {
     await saveRelay(running, define(mark("before"), GRANT, mark("behind", "others")));
     // The ledger refuses every line after it was written, as an internal error would.
-    await running.beside.breakWrites("INSERT", "credit", "a fault");
+    await running.direct.breakWrites("INSERT", "credit", "a fault");
     const event = await sendAndDrain("a");
     const view = await showEvent(running, event);
     expect(view).toMatchObject({ state: "queued", reason: "internal", attempts: 1 });
@@ -100,7 +100,7 @@ describe("an action that throws", () => {
     expect(running.logged.join("\n")).toContain("a fault");
     expect([await marks(), await marks("others")]).toEqual([["before"], []]);
     expect(await running.rows("SELECT seq FROM credit")).toEqual([]);
-    await running.beside.mend("credit");
+    await running.direct.mend("credit");
     await running.clock.advance(60_000);
     await running.drain();
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
@@ -110,11 +110,11 @@ describe("an action that throws", () => {
 
   test("in finding the person rolls back only that, and is retried", async () => {
     await saveRelay(running, define(mark("x")));
-    await running.beside.breakWrites("INSERT", "person", "a fault");
+    await running.direct.breakWrites("INSERT", "person", "a fault");
     const event = await sendAndDrain("a");
     expect(await showEvent(running, event)).toMatchObject({ state: "queued", reason: "internal" });
     expect(await running.rows("SELECT id FROM person")).toEqual([]);
-    await running.beside.mend("person");
+    await running.direct.mend("person");
     await running.clock.advance(60_000);
     await running.drain();
     expect(await showEvent(running, event)).toMatchObject({ state: "done" });

@@ -81,7 +81,7 @@ function within(touched: readonly [topic: Topic, id?: string] | null): void {
 }
 
 type Obstacle = [what: string, make: () => Promise<void>];
-const WROTE_BESIDE: Obstacle = ["another process wrote something", () => running.beside.run("UPDATE relay SET updated_at = updated_at + 1")];
+const WROTE_BESIDE: Obstacle = ["another process wrote something", () => running.direct.run("UPDATE relay SET updated_at = updated_at + 1")];
 const OBSTACLES: readonly Obstacle[] = [
   ["an earlier write of the transaction changed a relay", async () => within(["relay"])],
   ["an earlier write of the transaction changed an environment", async () => within(["environment"])],
@@ -134,7 +134,7 @@ test("it does not overtake an event that was stored while its relay was paused a
 
 if (ON_POSTGRES)
   test("it does not run by a version of its relay that another node replaced without this node knowing", async () => {
-    await running.beside.run("UPDATE relay SET version = version + 1");
+    await running.direct.run("UPDATE relay SET version = version + 1");
     await sendEvent(running, "second");
     expect([await orders(), handed]).toEqual([["first"], ["second"]]);
     running.service.refresh();
@@ -143,7 +143,7 @@ if (ON_POSTGRES)
   });
 
 testOfFile("a server that lost the lease stores it and runs nothing", async () => {
-  await running.beside.run("UPDATE runner_lease SET epoch = epoch + 1, holder = 'another'");
+  await running.direct.run("UPDATE runner_lease SET epoch = epoch + 1, holder = 'another'");
   const event = await sendEvent(running, "second");
   expect(await showEvent(running, event)).toMatchObject({ state: "queued", runs: [] });
   expect(await orders()).toEqual(["first"]);

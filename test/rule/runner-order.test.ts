@@ -117,7 +117,7 @@ describe("order", () => {
       await sendEvent(running, id);
       await running.drain();
     }
-    await running.beside.run(
+    await running.direct.run(
       `INSERT INTO event (seq, environment_id, relay_key, name_key, trigger, state, payload, created_at)
        SELECT seq + 1, environment_id, relay_key, name_key, trigger, 'queued', replace(payload, '"b"', '"other"'), created_at
        FROM event ORDER BY seq DESC LIMIT 1`,
@@ -347,7 +347,7 @@ describe("a definition change applies within 5 seconds", () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
     const changed = receiverDefinition({ actions: [{ ...WRITE, data: { order: "changed" } }] });
-    await running.beside.run("UPDATE relay SET definition = ?1", JSON.stringify(changed));
+    await running.direct.run("UPDATE relay SET definition = ?1", JSON.stringify(changed));
     await running.clock.advance(5_000);
     await sendEvent(running, "a");
     await running.drain();
@@ -357,12 +357,12 @@ describe("a definition change applies within 5 seconds", () => {
   test("if another process paused and resumed the relay", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
-    await running.beside.run("UPDATE relay SET state = 'paused'");
+    await running.direct.run("UPDATE relay SET state = 'paused'");
     await running.clock.advance(5_000);
     await sendEvent(running, "a");
     await running.clock.advance(10_000);
     expect(await written()).toEqual([]);
-    await running.beside.run("UPDATE relay SET state = 'active'");
+    await running.direct.run("UPDATE relay SET state = 'active'");
     await running.clock.advance(5_000);
     await running.drain();
     expect(await written()).toEqual(["a"]);
@@ -371,12 +371,12 @@ describe("a definition change applies within 5 seconds", () => {
   test("if another process held and released the environment", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
-    await running.beside.run("UPDATE environment SET held_at = 1");
+    await running.direct.run("UPDATE environment SET held_at = 1");
     await running.clock.advance(5_000);
     await sendEvent(running, "a");
     await running.clock.advance(10_000);
     expect(await written()).toEqual([]);
-    await running.beside.run("UPDATE environment SET held_at = NULL");
+    await running.direct.run("UPDATE environment SET held_at = NULL");
     await running.clock.advance(5_000);
     await running.drain();
     expect(await written()).toEqual(["a"]);
@@ -385,7 +385,7 @@ describe("a definition change applies within 5 seconds", () => {
   test("an event that another process stored or replayed runs within 5 seconds", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
-    await running.beside.run(INSERT_EVENT);
+    await running.direct.run(INSERT_EVENT);
     await running.clock.advance(5_000);
     await running.drain();
     expect(await written()).toEqual(["foreign"]);
@@ -395,9 +395,9 @@ describe("a definition change applies within 5 seconds", () => {
     await saveRelay(running, receiverDefinition({}));
     await running.clock.advance(1_000);
     // The relay has another id before the running service reads it again.
-    await running.beside.run("UPDATE relay SET id = 'rly_young', secret = NULL, secret_kind = 'none'");
-    await running.beside.run("INSERT INTO relay_key (relay_id, name_key) SELECT 'rly_young', name_key FROM relay_key");
-    await running.beside.run(INSERT_EVENT);
+    await running.direct.run("UPDATE relay SET id = 'rly_young', secret = NULL, secret_kind = 'none'");
+    await running.direct.run("INSERT INTO relay_key (relay_id, name_key) SELECT 'rly_young', name_key FROM relay_key");
+    await running.direct.run(INSERT_EVENT);
     running.service.runner.wake("rly_young");
     await running.drain();
     expect(await written()).toEqual(["foreign"]);

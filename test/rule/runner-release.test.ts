@@ -8,11 +8,11 @@ import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { until } from "../kit/event-flow.ts";
 import { EVENT_ID } from "../kit/event-sql.ts";
 import { FakeCaller, OK } from "../kit/fake-caller.ts";
-import { type Arriving, storeEvents } from "../kit/held-events.ts";
 import { type ActionLike, breakRelay, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { rounds } from "../kit/rounds.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { RAISED_LIMITS } from "../kit/service-config.ts";
+import { type Arriving, storeEvents } from "../kit/stored-events.ts";
 
 const map = { event_id: "id", person_email: "email" };
 const WRITE = { type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}" } };

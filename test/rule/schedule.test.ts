@@ -440,7 +440,7 @@ describe("an interruption during a tick", () => {
 
   test("by a store that cannot be written delays a tick and does not lose it", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
-    await table.beside.whileUnwritable(async () => {
+    await table.direct.whileUnwritable(async () => {
       await table.clock.advance(MINUTE_MS);
       await until("the scheduler says so", () => table.logged.join().includes("the scheduler cannot tick"));
     });
@@ -453,10 +453,10 @@ describe("an interruption during a tick", () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.make("other", { every: "1h" });
     const id = await relayId(table);
-    await table.beside.breakWrites("INSERT", "event", "no", `NEW.relay_key = (SELECT key FROM relay_key WHERE relay_id = '${id}')`);
+    await table.direct.breakWrites("INSERT", "event", "no", `NEW.relay_key = (SELECT key FROM relay_key WHERE relay_id = '${id}')`);
     await table.clock.advance(MINUTE_MS);
     expect([await table.ticks("beat"), starts(await table.ticks("other"))]).toEqual([[], ["13:00"].map(onThursday)]);
-    await table.beside.mend("event");
+    await table.direct.mend("event");
     await table.clock.advance(MINUTE_MS);
     expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
   });

@@ -75,7 +75,7 @@ async function sendEvery(everyMs: number, times: number): Promise<void> {
   }
 }
 
-/** Leaves out alerts about receivers without requests, which fruitless.test.ts checks. */
+/** Leaves out alerts about receivers without requests, which streak.test.ts checks. */
 async function alerts(): Promise<string[]> {
   const rows = await fresh.store.read((tx) =>
     tx.all<{ code: string; target: string; count: number }>(

@@ -10,12 +10,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { ClusterNode, Ground } from "../crash/cluster.ts";
-import { type Arriving, storeEvents } from "../kit/held-events.ts";
 import { callApi, makeTenants, type Node, saveReceiver, startNode, type Tenant } from "../kit/node.ts";
 import { untilNoneLeft } from "../kit/patience.ts";
 import { startPostgres } from "../kit/postgres.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 import { rounds } from "../kit/rounds.ts";
+import { type Arriving, storeEvents } from "../kit/stored-events.ts";
 
 const EVENTS = rounds({ slice: 2_000, soak: 2_000, long: 5_000 });
 const KILLS = 6;

@@ -222,7 +222,7 @@ async function leaveUnfinished(): Promise<void> {
   for (let turn = 0; turn < 500 && caller.hanging() === 0; turn++) await settle();
   if (caller.hanging() === 0) throw new Error("No call hangs.");
   await taken(visitor(api, api.keys.app).call("POST", "/auth/code", { email: "late@example.com" }));
-  await api.beside.run(
+  await api.direct.run(
     `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
      SELECT 'rec_by_sql', environment_id, 'notes', '{"text":"by SQL"}', 'sql', created_at, updated_at FROM record LIMIT 1`,
   );

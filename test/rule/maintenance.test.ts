@@ -225,7 +225,7 @@ describe("a round", () => {
     const atMs = cared.clock.now() - 100 * DAY_MS;
     await cared.put({ atMs });
     await cared.store.write("app", (tx) => tx.run(...audit(cared, atMs, "evt_1")));
-    await cared.beside.breakWrites("DELETE", "run", "no");
+    await cared.direct.breakWrites("DELETE", "run", "no");
     await cared.round();
     expect([await cared.count("event"), await cared.count("audit WHERE event_id IS NOT NULL")]).toEqual([1, 0]);
     expect(cared.logged.join()).toContain("a maintenance job failed");

@@ -200,7 +200,7 @@ describe("the queue", () => {
     await countQueue(spy);
     expect(asked.length).toBeGreaterThan(5);
     for (const sql of asked) {
-      const plan = await fresh.beside.explain(sql);
+      const plan = await fresh.direct.explain(sql);
       for (const step of plan.split("; ").filter((one) => /\bevent\b(?!\.)/.test(one))) {
         expect(step).toMatch(/USING (COVERING )?INDEX event_|^SEARCH event$|Index (Only )?Scan (Backward )?using event_/);
       }

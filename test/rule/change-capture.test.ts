@@ -130,7 +130,7 @@ describe("writers", () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", ALL);
     const record = await records.write({ title: "a" });
-    const { run } = records.beside;
+    const { run } = records.direct;
     await run('UPDATE record SET data = \'{"title":"by hand"}\' WHERE id = ?1', record.id);
     await run("DELETE FROM record WHERE id = ?1", record.id);
     await run(
@@ -308,7 +308,7 @@ describe("the payload", () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
     const data = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`f${i}`, "x".repeat(1_000)]));
-    await records.beside.run(
+    await records.direct.run(
       `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
        SELECT 'rec_many', environment_id, name, ?1, 'by hand', 0, 0 FROM collection WHERE name = 'notes'
        AND environment_id = (SELECT id FROM environment WHERE name = 'development')`,
@@ -533,7 +533,7 @@ describe("an interruption", () => {
   test.each(unread)("a record whose data is %s fires nothing and delays no other record", async (_, data, trigger, told) => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", trigger);
-    await records.beside.run(BROKEN, data);
+    await records.direct.run(BROKEN, data);
     await records.write({ title: "after" });
     await records.drain();
     expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual(["after"]);
@@ -541,14 +541,14 @@ describe("an interruption", () => {
   });
 
   const mends: [string, object, string, (records: WatchedRecords) => Promise<void>][] = [
-    ["written again", { on: ["updated"], where: { title: "after" } }, "{not json", (records) => records.beside.run(MENDED)],
-    ["written again from a list", { on: ["updated"], where: { title: "after" } }, "[1]", (records) => records.beside.run(MENDED)],
-    ["deleted", { on: ["deleted"] }, "{not json", (records) => records.beside.run("DELETE FROM record WHERE id = 'rec_broken'")],
+    ["written again", { on: ["updated"], where: { title: "after" } }, "{not json", (records) => records.direct.run(MENDED)],
+    ["written again from a list", { on: ["updated"], where: { title: "after" } }, "[1]", (records) => records.direct.run(MENDED)],
+    ["deleted", { on: ["deleted"] }, "{not json", (records) => records.direct.run("DELETE FROM record WHERE id = 'rec_broken'")],
   ];
   test.each(mends)("a record with unreadable data fires once it is %s", async (_, trigger, data, mend) => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", trigger);
-    await records.beside.run(BROKEN, data);
+    await records.direct.run(BROKEN, data);
     await mend(records);
     await records.drain();
     expect((await records.fired()).map(({ payload }) => payload.record.id)).toEqual(["rec_broken"]);
@@ -558,7 +558,7 @@ describe("an interruption", () => {
     await using records = await openWatchedRecords();
     await records.watch("watcher");
     await records.write({ title: "a" });
-    await records.beside.whileUnwritable(async () => {
+    await records.direct.whileUnwritable(async () => {
       await records.drain(1);
       await until("capture says so", () => records.logged.join().includes("cannot be captured now"));
       expect(await records.count("event")).toBe(0);
