@@ -19,15 +19,19 @@ export function mayIn({ apps }: Session, { app, environment }: Place): readonly 
 /** undefined until the first answer arrives. */
 export const session = makeCell<Session | undefined>(undefined);
 
-let asked = 0;
+let newest: Promise<Session> | null = null;
 
-/** Loads the session. Throws if the service cannot be reached. Does not store an answer that a later call overtook. */
-export async function loadSession(): Promise<Session> {
-  asked += 1;
-  const question = asked;
-  const found = await call<Session>("GET", "/api/session");
+/** Loads the session. Throws if the service cannot be reached. A load that a later one overtook returns the answer of the later one. */
+export function loadSession(): Promise<Session> {
+  const loading: Promise<Session> = call<Session>("GET", "/api/session").then((found) =>
+    newest === null || newest === loading ? storeSession(found) : newest,
+  );
+  newest = loading;
+  return loading;
+}
+
+function storeSession(found: Session): Session {
   const last = session.get();
-  if (question !== asked) return found;
   if (last !== undefined && isSameAnswer(last, found)) return last;
   if (found.owner !== null) ownDrafts(found.owner.email);
   session.set(found);
