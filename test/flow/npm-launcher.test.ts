@@ -150,14 +150,18 @@ test.each(onLinux)("under %s it dies by the signal that ended the executable", a
   expect(await run.exited).toBe(137);
 });
 
-test.each(onLinux)("under %s it tells the executable its process id, so that a service stops if its launcher is killed", async (_name, runtime) => {
-  await using run = start(["dev", "--port", "0"], { runtime });
-  await run.line("Press Ctrl+C to stop");
-  const [child = 0] = listChildren(run.pid);
-  expect(readFileSync(`/proc/${child}/environ`, "utf8").split("\0")).toContain(`RELAY_PARENT_PID=${run.pid}`);
-  run.kill("SIGTERM");
-  expect(await run.exited).toBe(0);
-});
+test.each(onLinux)(
+  "under %s it tells the executable its process id, so that a killed launcher stops the service, and switches FTL off",
+  async (_name, runtime) => {
+    await using run = start(["dev", "--port", "0"], { runtime });
+    await run.line("Press Ctrl+C to stop");
+    const [child = 0] = listChildren(run.pid);
+    const variables = readFileSync(`/proc/${child}/environ`, "utf8").split("\0");
+    expect(variables).toEqual(expect.arrayContaining([`RELAY_PARENT_PID=${run.pid}`, "BUN_JSC_useFTLJIT=0"]));
+    run.kill("SIGTERM");
+    expect(await run.exited).toBe(0);
+  },
+);
 
 test.each(onLinux)("under %s one Ctrl+C in a terminal, which reaches both processes, stops the service gracefully", async (_name, runtime) => {
   await using run = start(["dev", "--port", "0"], { runtime });
