@@ -37,10 +37,10 @@ export async function makeFixture(
       stdout: "pipe",
       stderr: "pipe",
     });
-    const said = await Promise.all(
+    const output = await Promise.all(
       [filling.stdout, filling.stderr].map((stream) => new Response(stream).text()),
     );
-    if ((await filling.exited) !== 0) throw new Error(`${version} on ${kind}: ${said.join("")}`);
+    if ((await filling.exited) !== 0) throw new Error(`${version} on ${kind}: ${output.join("")}`);
     return file;
   } finally {
     rmSync(tree, { recursive: true, force: true });

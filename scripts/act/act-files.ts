@@ -30,8 +30,8 @@ async function measure(act: string, times: number): Promise<Hits> {
     ],
     { env: { ...process.env, ACT: act, TIMES: String(times) }, stdout: "ignore", stderr: "pipe" },
   );
-  const said = await new Response(child.stderr).text();
-  if ((await child.exited) !== 0) throw new Error(`The act ${act} failed:\n${said}`);
+  const output = await new Response(child.stderr).text();
+  if ((await child.exited) !== 0) throw new Error(`The act ${act} failed:\n${output}`);
   const hits: Hits = new Map();
   let file = "";
   for (const line of readFileSync(join(folder, "lcov.info"), "utf8").split("\n")) {
@@ -47,9 +47,9 @@ async function measure(act: string, times: number): Promise<Hits> {
 }
 
 // The run without an act is the baseline of the other acts. The tick has its own baseline, because its store already has a schedule.
-const still = measure("save", 0);
+const baseline = measure("save", 0);
 for (const { act, words, goal } of ACTS) {
-  const [without, once] = await Promise.all([act === "tick" ? measure(act, 0) : still, measure(act, 3)]);
+  const [without, once] = await Promise.all([act === "tick" ? measure(act, 0) : baseline, measure(act, 3)]);
   const files = [...once].filter(([file, counts]) =>
     counts.some((count, line) => count > (without.get(file)?.[line] ?? 0)),
   );

@@ -67,7 +67,7 @@ const baselines = new Map<string, Baseline>();
 const verdicts: Verdict[] = [];
 for (const mutant of mutants) {
   const begunMs = performance.now();
-  const { state, by } = await judge(mutant);
+  const { state, by } = await evaluate(mutant);
   if (isEnding) await new Promise<never>(() => undefined);
   const seconds = (performance.now() - begunMs) / 1_000;
   verdicts.push({ mutant, state, by, seconds });
@@ -84,7 +84,7 @@ console.log(
 );
 process.exit(count("killed") === mutants.length ? 0 : 1);
 
-async function judge(mutant: Mutant): Promise<Pick<Verdict, "state" | "by">> {
+async function evaluate(mutant: Mutant): Promise<Pick<Verdict, "state" | "by">> {
   const mutated = mutate(tree.root, mutant);
   if ("fault" in mutated) return { state: "not judged", by: mutated.fault };
   const on = mutant.on ?? "sqlite";
@@ -118,10 +118,10 @@ async function withMutant<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   const path = join(tree.root, file);
-  const whole = await Bun.file(path).text();
+  const original = await Bun.file(path).text();
   writeFileSync(path, text);
   const result = await work();
-  writeFileSync(path, whole);
+  writeFileSync(path, original);
   return result;
 }
 

@@ -53,7 +53,7 @@ async function findFirstFailure(
 ): Promise<Failure | null> {
   const command = ["test", "--no-orphans", "--bail=1", `--timeout=${TEST_MS}`, `./${file}`];
   if (only !== null) command.push("--test-name-pattern", `${RegExp.escape(only)}$`);
-  const { code, said, isLate } = await run(
+  const { code, output, isLate } = await run(
     tree,
     command,
     on === "postgres" ? { TEST_STORE: on } : {},
@@ -61,11 +61,11 @@ async function findFirstFailure(
   );
   if (code === 0) return null;
   if (isLate) return { name: `no end within ${Math.round(mostMs / 1_000)} s`, isLate };
-  const [test] = /^\(fail\) .*$/m.exec(said) ?? [];
+  const [test] = /^\(fail\) .*$/m.exec(output) ?? [];
   if (test !== undefined)
     return { name: test.replace(/^\(fail\) /, "").replace(/ \[[\d.]+m?s\]$/, ""), isLate };
-  if (NONE_RAN.test(said)) return null;
-  return { name: /^error: .*$/m.exec(said)?.[0] ?? `it ended with ${code}`, isLate };
+  if (NONE_RAN.test(output)) return null;
+  return { name: /^error: .*$/m.exec(output)?.[0] ?? `it ended with ${code}`, isLate };
 }
 
 /** The message that is printed if no test has the name, for example because the file cannot be read. */
@@ -73,8 +73,8 @@ const NONE_RAN = /regex .* matched 0 tests/;
 
 /** Lists every test that fails in the whole suite, with the names that the test command prints. */
 export async function listFailures(tree: PrivateTree): Promise<string[]> {
-  const { said } = await run(tree, [join("scripts", "test.ts")], {}, Number.POSITIVE_INFINITY);
-  const [, list = ""] = /^\d+ failed:\n((?: {2}.*\n)*)/m.exec(said) ?? [];
+  const { output } = await run(tree, [join("scripts", "test.ts")], {}, Number.POSITIVE_INFINITY);
+  const [, list = ""] = /^\d+ failed:\n((?: {2}.*\n)*)/m.exec(output) ?? [];
   return list.split("\n").flatMap((line) => (line === "" ? [] : [line.trim().replace(/: .*$/, "")]));
 }
 
@@ -83,7 +83,7 @@ async function run(
   args: readonly string[],
   env: Record<string, string>,
   mostMs: number,
-): Promise<{ code: number; said: string; isLate: boolean }> {
+): Promise<{ code: number; output: string; isLate: boolean }> {
   const child = Bun.spawn([process.execPath, ...args], {
     cwd: root,
     env: { ...process.env, TMPDIR: scratch, ...env },
@@ -98,9 +98,9 @@ async function run(
     child.kill("SIGKILL");
   };
   const timer = mostMs === Number.POSITIVE_INFINITY ? undefined : setTimeout(end, mostMs);
-  const said = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  const output = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   const code = await child.exited;
   clearTimeout(timer);
   running = null;
-  return { code, said: Bun.stripANSI(said.join("\n")), isLate };
+  return { code, output: Bun.stripANSI(output.join("\n")), isLate };
 }

@@ -71,10 +71,10 @@ export async function fetchBun(target: ReleasedSystem["target"], folder: string)
     stdout: "pipe",
     stderr: "inherit",
   });
-  const said = await new Response(child.stdout).text();
+  const output = await new Response(child.stdout).text();
   if ((await child.exited) !== 0)
     throw new Error(`npm could not fetch ${locked.name}@${locked.version}; see above.`);
-  const [{ filename = "" } = {}] = JSON.parse(said) as { filename?: string }[];
+  const [{ filename = "" } = {}] = JSON.parse(output) as { filename?: string }[];
   const bytes = readFileSync(join(folder, filename));
   checkIntegrity(bytes, locked);
   const path = target.includes("windows") ? "package/bin/bun.exe" : "package/bin/bun";

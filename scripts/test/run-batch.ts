@@ -66,21 +66,21 @@ async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<
   resetSilence();
   const results = new Map<Job, JobResult>();
   let current = jobs[0] as Job;
-  let said = "";
+  let printed = "";
   let output = "";
   let isRepeating = false;
   let beganMs = performance.now();
   let used = 0;
   const begin = (job: Job): void => {
     current = job;
-    said = "";
+    printed = "";
     output = "";
     beganMs = performance.now();
     options.onBegan(job);
   };
   /** `total` is the core-seconds of the process so far. */
   const end = (total: number, signal: string | null, failure: string | null): void => {
-    const outcome = readOutcome(said, signal);
+    const outcome = readOutcome(printed, signal);
     if (failure !== null) outcome.failures.push({ test: null, text: failure });
     addOutput(outcome, output, jobs.slice(0, jobs.indexOf(current)));
     const result = {
@@ -102,7 +102,7 @@ async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<
       end(readCoreSeconds(child.pid) ?? used, null, null);
       begin(job);
     }
-    said += `${line}\n`;
+    printed += `${line}\n`;
   };
   options.onBegan(current);
   await Promise.all([
@@ -122,13 +122,13 @@ async function runProcess(jobs: readonly Job[], options: BatchOptions): Promise<
   const isExplained =
     code === 0 ||
     signal !== null ||
-    NOTHING_TO_RUN.test(said) ||
-    readOutcome(said, null).failures.length > 0 ||
+    NOTHING_TO_RUN.test(printed) ||
+    readOutcome(printed, null).failures.length > 0 ||
     [...results.values()].some(({ failures }) => failures.length > 0);
   end(
     Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6,
     signal,
-    isExplained ? null : `The process ended with code ${code}.\n${said.trim()}`,
+    isExplained ? null : `The process ended with code ${code}.\n${printed.trim()}`,
   );
   if (signal === null && isExplained) {
     // Bun prints nothing about a file in which the pattern of names matches no test.
