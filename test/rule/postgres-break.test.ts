@@ -1,13 +1,16 @@
 /** The PostgreSQL store with connections that break at a commit or during the next transaction, and with notices that no node wrote. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
 import { type DatabaseUrl, readDatabaseUrl } from "../../src/base/database-url.ts";
 import { OutcomeUnknown, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
+import type { PostgresConnection } from "../../src/store/postgres/connection.ts";
+import { NotReached } from "../../src/store/postgres/error.ts";
 import { PostgresLiveness } from "../../src/store/postgres/liveness.ts";
 import { CHANGES_CHANNEL } from "../../src/store/postgres/notification.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { Readers } from "../../src/store/postgres/reader-pool.ts";
+import { WriterPool } from "../../src/store/postgres/writer-pool.ts";
 import { until } from "../kit/event-flow.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { openPostgresProxy } from "../kit/postgres-proxy.ts";
@@ -312,3 +315,47 @@ test.each(["no JSON", "null", "[]", '{"topics":null}', '{"node":"other","topics"
     expect(seen).toContain(true);
   },
 );
+
+describe("a group that needs a connection when no further one can be opened", () => {
+  const refusals = [
+    ["closes it", new NotReached("Connection closed.")],
+    ["has no more", new NotReached("Full.", { cause: Object.assign(new Error("too many connections"), { errno: "53300" }) })],
+  ] as const;
+
+  /** Opens a pool with one connection. `onRefuse` runs before the server refuses each further one. */
+  async function openPool(refusal: NotReached, onRefuse: (only: { lost: boolean }) => void) {
+    const only = { lost: false, unanswered: 0 };
+    const opened = [only as PostgresConnection];
+    const connect = async (): Promise<PostgresConnection> => {
+      const next = opened.pop();
+      if (next !== undefined) return next;
+      onRefuse(only);
+      throw refusal;
+    };
+    const nothing = (): void => undefined;
+    const pool = new WriterPool({ server: { connect }, onRefused: nothing, onOpen: nothing, onLost: nothing });
+    return { pool, writer: await pool.take(), only };
+  }
+
+  test.each(refusals)("waits for the open one (the server %s)", async (_, refusal) => {
+    const { pool, writer } = await openPool(refusal, () => undefined);
+    const next = pool.take();
+    await until("it waits", () => pool.groups.waiting === 1);
+    pool.giveBack(writer);
+    expect(await next).toBe(writer);
+  });
+
+  test.each(refusals)("begins behind the flush on the open one (the server %s)", async (_, refusal) => {
+    const { pool, writer, only } = await openPool(refusal, () => undefined);
+    only.unanswered = 1;
+    pool.giveBack(writer);
+    expect(await pool.take()).toBe(writer);
+  });
+
+  test.each(refusals)("is refused if the open one is lost meanwhile (the server %s)", async (_, refusal) => {
+    const { pool, writer, only } = await openPool(refusal, (one) => Object.assign(one, { lost: true }));
+    only.unanswered = 1;
+    pool.giveBack(writer);
+    await expect(pool.take()).rejects.toBe(refusal);
+  });
+});

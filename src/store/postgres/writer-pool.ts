@@ -4,7 +4,6 @@
  */
 import { systemClock } from "../../base/clock.ts";
 import type { OpenOptions, PostgresConnection } from "./connection.ts";
-import { isFull } from "./error.ts";
 import type { PostgresLiveness } from "./liveness.ts";
 
 /** The most connections. Groups of further scopes wait. */
@@ -12,8 +11,8 @@ export const MOST_WRITERS = 4;
 /** The time that a connection may be free before it is closed. The last one stays open. */
 const WRITER_IDLE_MS = 60_000;
 
-/** The time for which no further connection is tried after the server refused one. */
-const FULL_FOR_MS = 10_000;
+/** The time for which no further connection is tried after one could not be opened. */
+const REFUSED_FOR_MS = 10_000;
 
 /** A connection that writes. */
 export interface PooledWriter {
@@ -42,8 +41,8 @@ export class WriterPool {
   readonly #all = new Set<PooledWriter>();
   readonly #waiting: { resolve: (writer: PooledWriter) => void; reject: (error: unknown) => void }[] = [];
   #opening = 0;
-  /** The time until which the server counts as full. */
-  #fullUntilMs = 0;
+  /** The time until which no further connection is tried. */
+  #refusedUntilMs = 0;
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -67,7 +66,7 @@ export class WriterPool {
     return this.#free.findLastIndex(({ writer: { connection } }) => connection.unanswered === 0);
   }
 
-  /** Returns a free or new connection, or waits for one. Throws NotReached if the server cannot be reached. */
+  /** Returns a free or new connection, or waits for one. Throws NotReached if none is open and none can be opened. */
   async take(): Promise<PooledWriter> {
     const free = this.tryTake();
     if (free !== null) return free;
@@ -75,9 +74,10 @@ export class WriterPool {
     try {
       return await this.#open();
     } catch (error) {
-      // The server has no more connections, so groups share those that are open.
-      if (isFull(error) && this.#all.size > 0) {
-        this.#fullUntilMs = systemClock.monotonicMs() + FULL_FOR_MS;
+      this.#dropLost();
+      // Groups share the connections that are still open. Without one, a group would wait forever.
+      if (this.#all.size > 0) {
+        this.#refusedUntilMs = systemClock.monotonicMs() + REFUSED_FOR_MS;
         return this.tryTake() ?? (await this.#wait());
       }
       this.#serveWithNew();
@@ -123,7 +123,7 @@ export class WriterPool {
   }
 
   get #mayOpen(): boolean {
-    if (this.#all.size > 0 && systemClock.monotonicMs() < this.#fullUntilMs) return false;
+    if (this.#all.size > 0 && systemClock.monotonicMs() < this.#refusedUntilMs) return false;
     return this.#all.size + this.#opening < MOST_WRITERS;
   }
 
