@@ -10,7 +10,7 @@ import { PostgresLiveness } from "../../src/store/postgres/liveness.ts";
 import { CHANGES_CHANNEL } from "../../src/store/postgres/notification.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { Readers } from "../../src/store/postgres/reader-pool.ts";
-import { WriterPool } from "../../src/store/postgres/writer-pool.ts";
+import { MOST_WRITERS, WriterPool } from "../../src/store/postgres/writer-pool.ts";
 import { until } from "../kit/event-flow.ts";
 import { freshDatabase } from "../kit/postgres.ts";
 import { openPostgresProxy } from "../kit/postgres-proxy.ts";
@@ -358,4 +358,16 @@ describe("a group that needs a connection when no further one can be opened", ()
     pool.giveBack(writer);
     await expect(pool.take()).rejects.toBe(refusal);
   });
+});
+
+test("a write does not fail because all connections for writes were lost while they were free", async () => {
+  let began = 0;
+  const holdUntilAllBegan = async (tx: Writer): Promise<void> => {
+    began += 1;
+    while (began < MOST_WRITERS) await tx.get("SELECT 1 AS one");
+  };
+  await Promise.all(Array.from({ length: MOST_WRITERS }, (_, at) => store.write("app", holdUntilAllBegan, at + 1)));
+  await terminate("writer");
+  await store.write("app", addApp("a"));
+  expect(await store.read(listApps)).toEqual(["a"]);
 });

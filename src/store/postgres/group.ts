@@ -24,7 +24,7 @@ import { askOnDisk, NUMBER, PostgresFlush, type WriterCommit } from "./flush.ts"
 import type { PostgresLiveness } from "./liveness.ts";
 import { CHANGES_CHANNEL, Notices } from "./notification.ts";
 import { takeLocks } from "./writer-lock.ts";
-import { type PooledWriter, WriterPool } from "./writer-pool.ts";
+import { MOST_WRITERS, type PooledWriter, WriterPool } from "./writer-pool.ts";
 
 /** The lock that a group waited for: that of everything, or that of its environment. */
 export type LockLevel = "everything" | "environment";
@@ -158,11 +158,12 @@ export class PostgresGroup implements GroupDatabase {
 
   /**
    * A write of everything gives up its place in the queue and asks again, as long as a transaction that holds up one environment may end by itself.
-   * Otherwise the writes of all environments would wait behind it.
+   * Otherwise the writes of all environments would wait behind it. If the connection breaks, the group begins on another one, because each free one
+   * may have broken with it, and only its use shows that.
    */
   async begin(): Promise<number> {
     const askedMs = systemClock.monotonicMs();
-    for (;;) {
+    for (let losses = 0; ; ) {
       const yields = this.#scope === EVERYTHING && systemClock.monotonicMs() - askedMs < YIELD_FOR_MS;
       try {
         return await this.#beginOnce(askedMs, yields);
@@ -170,6 +171,14 @@ export class PostgresGroup implements GroupDatabase {
         const first = this.#writer?.connection.firstOf(error) ?? error;
         // Rolls back, because a failed transaction would refuse the next statements.
         this.rollBack();
+        if (
+          first instanceof ConnectionLost &&
+          losses < MOST_WRITERS &&
+          !this.#shared.options.server.isCutOff
+        ) {
+          losses += 1;
+          continue;
+        }
         if (!yields || !(first instanceof TransactionUndone)) {
           this.#tell(first);
           throw first;
