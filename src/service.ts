@@ -362,7 +362,7 @@ async function startOnce(
       if (environmentId === ALL_ENVIRONMENTS) await Promise.all(jobs.map(stop));
     },
     lost(by) {
-      log.error("this server runs nothing any more, because another one took over its data directory", {
+      log.error("this server has stopped running events, because another one took over its data directory", {
         by,
       });
       for (const one of [runner, scheduler, ...jobs, backups, backupCopies]) void one?.stop();

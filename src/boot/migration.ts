@@ -85,7 +85,7 @@ export async function migrateInChild(
   const code = await child.exited;
   if (isStopped) {
     removePartialFiles(dirname(file));
-    throw new Error("The start was ended before the database was brought to this version's schema.");
+    throw new Error("The start was stopped before the migration of the database ended.");
   }
   if (failure !== null) throw failure;
   if (code === 0) return;

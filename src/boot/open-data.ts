@@ -169,7 +169,7 @@ async function migrateSharedAnswering<Opened>(
   try {
     return await open({
       stopped,
-      look: (tx) => rethrowRefusals(requireMasterKey(tx, config)),
+      check: (tx) => rethrowRefusals(requireMasterKey(tx, config)),
       onMigrate: (schema) =>
         log.info(
           schema.from === 0

@@ -50,7 +50,7 @@ export class DiskSpace {
   }
 
   /** Checks the disk if a check is due. The store calls it every second. */
-  look(): void {
+  check(): void {
     const { clock, ask, everyMs } = this.#options;
     const nowMs = clock.monotonicMs();
     if (this.#state !== "full" || this.#isAsking || nowMs - this.#notedMs < everyMs) return;

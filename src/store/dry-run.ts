@@ -39,7 +39,7 @@ class Undone extends Error {
   readonly result: unknown;
 
   constructor(result: unknown) {
-    super("What was written is undone.");
+    super("The writes were rolled back.");
     this.result = result;
   }
 }

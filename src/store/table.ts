@@ -216,7 +216,7 @@ class Table<All extends Columns> extends Selection<All> {
     this.#notify(tx, row);
     const { names, sqlGiven } = this.#insert;
     const added = await tx.get<StoredRow>(sqlGiven, this.#write(row, names));
-    if (added === null) throw new Error(`An inserted row of ${this.name} answered nothing.`);
+    if (added === null) throw new Error(`An INSERT into ${this.name} returned no row.`);
     return added as Pick<RowOf<Selection<All>>, Given<All>>;
   }
 

@@ -84,7 +84,7 @@ async function readOrder(tx: Reader, table: Timed): Promise<TimeOrder> {
   const known = await tx.get<{ first: number | null; last: number | null; stepMs: number }>(
     `SELECT (SELECT min(seq) FROM ${table}) AS first, (SELECT max(seq) FROM ${table}) AS last, ms AS stepMs FROM event_time_step`,
   );
-  if (known === null) throw new Error("The row of event_time_step is not there.");
+  if (known === null) throw new Error("The view event_time_step has no row.");
   const { first, last, stepMs } = known;
   if (rows.length === MAX_PIECES) return { pieces: null, stepMs };
   const starts = [...new Set([first ?? 0, ...rows.map(({ seq }) => seq)])].sort((a, b) => a - b);

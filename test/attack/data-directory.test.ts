@@ -275,7 +275,7 @@ describe("runner.lock removed from a running server", () => {
     using other = new Database(join(dataDir, "relay.db"));
     other.run("UPDATE runner_lease SET epoch = epoch + 1, holder = 'relay serve, process 7'");
     expect((await send(service, "a")).status).toBe(200);
-    await until("it says so", () => told(service, "this server runs nothing any more") === 1);
+    await until("it says so", () => told(service, "this server has stopped running events") === 1);
     await service.clock.advance(60_000);
     expect(await service.rows("SELECT state, runs FROM event")).toEqual([{ state: "queued", runs: 0 }]);
     expect(await service.rows("SELECT id FROM record")).toEqual([]);
@@ -284,7 +284,7 @@ describe("runner.lock removed from a running server", () => {
       503,
       expect.stringContaining("Another server took over this data directory"),
     ]);
-    expect(told(service, "this server runs nothing any more")).toBe(1);
+    expect(told(service, "this server has stopped running events")).toBe(1);
   });
 
   test("is not affected by a clock that is set years ahead or back", async () => {
@@ -349,7 +349,7 @@ describe("runner.lock removed from a server in a separate process", () => {
     await using second = serve("second");
     await second.line("service started");
     process.kill(pidOf("first"), "SIGCONT");
-    expect(await first.line("this server runs nothing any more")).toContain(`process ${pidOf("second")}`);
+    expect(await first.line("this server has stopped running events")).toContain(`process ${pidOf("second")}`);
   });
 
   test("does not delay the next start after a kill", async () => {

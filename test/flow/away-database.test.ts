@@ -67,7 +67,7 @@ test("waits and logs the reason, asks senders to retry, and serves once the data
     level: "error",
     message: "the start waits for the database; receivers answer 503 until then",
     cause: `The database cannot be reached: no server accepts connections at ${new URL(away).host}.`,
-    todo: "look that PostgreSQL runs there and takes connections from this machine",
+    todo: "check that PostgreSQL runs there and accepts connections from this machine",
   });
   const ask = (path: string) => fetch(`http://127.0.0.1:${told?.port}${path}`);
   const ready = await ask("/readyz");
@@ -151,7 +151,7 @@ test("exits on a permanent failure once the database answers", async () => {
   await until("it waits", () => node.waits().length > 0);
   using _proxy = await openPostgresProxy(database.url, { near: Number(away.port) });
   const ended = await node.ended;
-  expect(describeError(ended).message).toMatch(/password authentication failed .*To do: look at the user and the password in the URL/);
+  expect(describeError(ended).message).toMatch(/password authentication failed .*To do: check the user and the password in the URL/);
 });
 
 test("waits for a read-only database, whether it is empty or has rows", async () => {
@@ -164,7 +164,7 @@ test("waits for a read-only database, whether it is empty or has rows", async ()
     await until("it waits", () => node.waits().length > 0);
     expect(node.waits()[0]).toMatchObject({
       cause: expect.stringContaining("read-only transaction"),
-      todo: expect.stringMatching(/^name the primary, or let the database take writes/),
+      todo: expect.stringMatching(/^connect to the primary, or let the database accept writes/),
     });
     await admin.unsafe(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
     const service = await node.ended;
@@ -181,7 +181,7 @@ test("waits for a standby too", async () => {
   expect(describeError(refused)).toEqual({
     code: "store_unavailable",
     message:
-      "The database cannot be taken. This server is a standby, which takes no writes. To do: name the primary, or let the database take writes: a standby takes none, and neither does what is set to read only.",
+      "The database cannot be used. This server is a standby, which accepts no writes. To do: connect to the primary, or let the database accept writes: a standby accepts none, and neither does a read-only database.",
   });
 });
 
@@ -203,7 +203,7 @@ test("reports the required connections to a user with three, and serves with fou
       await using node = start(url.href);
       await until("it waits", () => node.waits().length > 0);
       expect(node.waits()[0]?.todo).toMatch(
-        /^let each node have eleven connections, and four at the least: raise max_connections, or the CONNECTION LIMIT/,
+        /^allow eleven connections for each node, and at least four: raise max_connections or the CONNECTION LIMIT/,
       );
       await admin.unsafe(`ALTER ROLE ${user} CONNECTION LIMIT 4`);
       const service = await node.ended;
@@ -219,6 +219,7 @@ test("reports the required connections to a user with three, and serves with fou
 test("waits for a lock on the schema: the port says so within seconds, the log names the cause, and the node serves after its release", async () => {
   await using admin = new SQL(database.url, { max: 1 });
   const holder = await admin.reserve();
+  using _ = { [Symbol.dispose]: () => holder.release() };
   await holder.unsafe("BEGIN; LOCK TABLE app IN ACCESS EXCLUSIVE MODE").simple();
   await using node = start(database.url);
   await until("it says that it is slow", () => node.slow() !== undefined);
@@ -231,11 +232,10 @@ test("waits for a lock on the schema: the port says so within seconds, the log n
   expect(node.waits()).toEqual([
     expect.objectContaining({
       cause: "canceling statement due to lock timeout (55P03).",
-      todo: "end what holds a lock or is slow there, such as a session left idle in a transaction: the server's views pg_stat_activity and pg_locks name it",
+      todo: "end the session that holds a lock or slows the server, such as one that is idle in a transaction: the views pg_stat_activity and pg_locks show it",
     }),
   ]);
   await holder.unsafe("COMMIT");
-  holder.release();
   const service = await node.ended;
   if (service instanceof Error) throw service;
   expect((await ready()).status).toBe(200);

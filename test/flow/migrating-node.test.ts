@@ -133,7 +133,7 @@ test.each([
   await until("it is under way", isMigrating);
   node.stop();
   // The blocking lock is still held.
-  expect(await node.ended).toMatchObject({ message: "The start was ended before the database was brought to this version's schema." });
+  expect(await node.ended).toMatchObject({ message: "The start was stopped before the migration of the database ended." });
   await until("its statement has ended", async () => !(await isMigrating()));
   await holder.unsafe("COMMIT");
   expect(await readSchema()).toBe(OLD_SCHEMA);

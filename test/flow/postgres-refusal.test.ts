@@ -5,7 +5,7 @@ import { SQL } from "bun";
 import { systemClock } from "../../src/base/clock.ts";
 import { type DatabaseUrl, readDatabaseUrl } from "../../src/base/database-url.ts";
 import { describeError } from "../../src/interfaces/cli/refusal-text.ts";
-import { tellApart } from "../../src/store/postgres/error.ts";
+import { classifyError } from "../../src/store/postgres/error.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { runCommand } from "../kit/cli-io.ts";
 import { makeFolder } from "../kit/data-directory.ts";
@@ -77,7 +77,7 @@ const CASES: [what: string, change: (url: URL) => void, check: string, why: stri
     },
     "connection",
     "password authentication failed",
-    "look at the user and the password in the URL",
+    "check the user and the password in the URL",
   ],
   [
     "a missing database",
@@ -86,7 +86,7 @@ const CASES: [what: string, change: (url: URL) => void, check: string, why: stri
     },
     "connection",
     'database "nothing_there" does not exist',
-    "make the database with createdb",
+    "create the database with createdb",
   ],
   [
     "a port without a server",
@@ -95,7 +95,7 @@ const CASES: [what: string, change: (url: URL) => void, check: string, why: stri
     },
     "connection",
     "no server accepts connections at 127.0.0.1:1",
-    "look that PostgreSQL runs there",
+    "check that PostgreSQL runs there",
   ],
   [
     "an unknown host",
@@ -103,8 +103,8 @@ const CASES: [what: string, change: (url: URL) => void, check: string, why: stri
       url.hostname = "nobody.invalid";
     },
     "connection",
-    "this machine knows no host nobody.invalid",
-    "look that PostgreSQL runs there",
+    "no address was found for the host nobody.invalid",
+    "check that PostgreSQL runs there",
   ],
   [
     "a database of another encoding",
@@ -112,7 +112,7 @@ const CASES: [what: string, change: (url: URL) => void, check: string, why: stri
       url.pathname = `/${latin}`;
     },
     "encoding",
-    "LATIN1: it cannot hold every text that comes",
+    "LATIN1: it cannot store every text",
     "create the database again with ENCODING 'UTF8' TEMPLATE template0",
   ],
 ];
@@ -151,7 +151,7 @@ test("a database with another program's tables stays unchanged", async () => {
   await using sql = new SQL({ url: other.url, max: 1 });
   await sql.unsafe("CREATE TABLE event (id integer)");
   expect(await start(other.url)).toBe(
-    'database_refused: The database cannot be taken. It holds what another program made: relation "event" already exists. To do: give this service its own database.',
+    'database_refused: The database cannot be used. It contains objects of another program: relation "event" already exists. To do: give this service its own database.',
   );
   expect([...(await sql.unsafe("SELECT tablename FROM pg_tables WHERE schemaname = 'public'"))]).toEqual([{ tablename: "event" }]);
 });
@@ -189,9 +189,9 @@ test("for a user with disabled triggers, the service enables them or reports tha
   try {
     const refused = await start(url);
     expect(refused).toStartWith(
-      "store_unavailable: The database cannot be reached: session_replication_role is replica for this user, so no trigger would fire",
+      "store_unavailable: The database cannot be reached: session_replication_role is replica for this user, so triggers would not run",
     );
-    expect(refused).toContain("To do: as an administrator, ALTER ROLE … RESET session_replication_role");
+    expect(refused).toContain("To do: as an administrator, run ALTER ROLE … RESET session_replication_role");
     const failed = (await look(url)).find(({ state }) => state === "fail");
     expect(failed).toMatchObject({ check: "connection", todo: expect.stringContaining("GRANT SET ON PARAMETER session_replication_role") });
     await run(`GRANT SET ON PARAMETER session_replication_role TO ${stranger}`);
@@ -236,8 +236,8 @@ test("a server's time zone and commit mode are shown and have no effect", async 
 });
 
 test.each(["26000", "42P05"])("statements that a pooler mixed up (%s) are reported as the pooler's error, not as the service's", (errno) => {
-  const told = tellApart(Object.assign(new Error('prepared statement "P0" already exists'), { name: "PostgresError", errno }));
+  const told = classifyError(Object.assign(new Error('prepared statement "P0" already exists'), { name: "PostgresError", errno }));
   const { code, message } = describeError(told);
   expect(code).toBe("store_unavailable");
-  expect(message).toContain("name the server itself instead of a pooler");
+  expect(message).toContain("connect to the server directly instead of through a pooler");
 });

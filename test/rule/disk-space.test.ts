@@ -25,7 +25,7 @@ beforeEach(() => {
 /** Checks the disk a second later, and answers the check if there was one. */
 async function look(hasRoom?: boolean): Promise<void> {
   await clock.advance(1_000);
-  space.look();
+  space.check();
   if (hasRoom !== undefined) asked.pop()?.(hasRoom);
   await settle();
 }
@@ -67,7 +67,7 @@ test("a group that finds no space during a check invalidates the check", async (
 
 test("only one check of the disk runs at a time, and not before it is due", async () => {
   space.recordFull();
-  space.look();
+  space.check();
   expect(asked).toHaveLength(0);
   await look();
   await look();

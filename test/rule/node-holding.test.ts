@@ -4,7 +4,7 @@ import { createApp } from "../../src/platform/account/app.ts";
 import { ALL_ENVIRONMENTS } from "../../src/store/lease/lease-holder.ts";
 import { NodeLeaseManager } from "../../src/store/lease/node-lease-holder.ts";
 import { type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
-import { tellApart } from "../../src/store/postgres/error.ts";
+import { classifyError } from "../../src/store/postgres/error.ts";
 import { openTestStore, type TestStore } from "../kit/fresh-store.ts";
 import { START_MS, settle, VirtualClock } from "../kit/virtual-clock.ts";
 
@@ -39,7 +39,7 @@ class Node {
     this.clock = new VirtualClock(startMs);
     const write: Store["write"] = async (origin, work, scope) => {
       if (this.way === "cut") throw new StoreUnavailable("no way there");
-      if (this.way === "locked") throw tellApart(Object.assign(new Error("canceling statement due to lock timeout"), { errno: "55P03" }));
+      if (this.way === "locked") throw classifyError(Object.assign(new Error("canceling statement due to lock timeout"), { errno: "55P03" }));
       await this.slow;
       if (this.heldUp !== null && scope === this.heldUp.environmentId) await this.heldUp.until;
       const result = await fresh.store.write(origin, work, scope);
@@ -379,7 +379,7 @@ describe("a node that cannot renew", () => {
     const [told] = fresh.logged.map((line) => JSON.parse(line)).filter(({ message }) => message === "the leases of this node cannot be renewed");
     expect(told).toMatchObject({
       cause: "canceling statement due to lock timeout (55P03).",
-      todo: expect.stringContaining("end what holds a lock or is slow there"),
+      todo: expect.stringContaining("end the session that holds a lock"),
     });
     one.way = "open";
     await pass(3_500);

@@ -47,10 +47,10 @@ async function connect(mode: string, authority: "ours" | "theirs" | "system" | n
   }
 }
 
-const UNKNOWN = "let sslrootcert name a PEM file with the authority that the server's certificate is of";
-const OTHER_NAME = "name the server as its certificate does, or take sslmode=verify-ca";
-const OVER = "give the server a certificate that is good now";
-const NO_TLS = "let the server speak TLS (ssl = on), or take sslmode=disable on a private network";
+const UNKNOWN = "let sslrootcert name a PEM file with the certificate authority of the server";
+const OTHER_NAME = "use the host name in the server's certificate, or sslmode=verify-ca";
+const OVER = "give the server a certificate that is valid now";
+const NO_TLS = "enable TLS on the server (ssl = on), or use sslmode=disable on a private network";
 
 type Line = [mode: string, authority: "ours" | "theirs" | "system" | null, answer: string];
 const SERVERS: [what: string, certify: (by: Authority) => ReturnType<Authority["issue"]> | null, lines: Line[]][] = [
@@ -120,5 +120,5 @@ test("sslrootcert=system means this machine's root certificates, and trusts each
 
 test("a missing file of authorities is reported as the one that sslrootcert names", async () => {
   rmSync(join(folder, "theirs"));
-  expect(await connect("verify-ca", "theirs")).toBe("look at the file that sslrootcert names");
+  expect(await connect("verify-ca", "theirs")).toBe("check the file that sslrootcert names");
 });

@@ -169,7 +169,7 @@ function checkSchema(schema: number | null): Finding {
     return fail("schema", message, "use the newer version that wrote it, or restore a backup");
   }
   if (schema < SCHEMA_VERSION) {
-    const message = `The database has schema ${schema}, this executable brings ${SCHEMA_VERSION}.`;
+    const message = `The database has schema ${schema}, this executable needs ${SCHEMA_VERSION}.`;
     return warn("schema", message, "start the server with this executable: it keeps a copy, then migrates");
   }
   return pass("schema", `Schema ${schema}, as this executable knows it.`);

@@ -84,12 +84,12 @@ async function checkPooler(database: DatabaseUrl): Promise<Finding> {
   if (await hearsNotices(database))
     return pass(
       "pooler",
-      "What one connection tells is heard on another: none is in between, or one in session mode.",
+      "Notifications reach other connections, so no pooler in transaction mode is between.",
     );
   return fail(
     "pooler",
-    "What one connection tells is not heard on another: a pooler in transaction mode is in between, so nodes would not hear of each other.",
-    "name the server itself, or a pooler in session mode, in --database or RELAY_DATABASE; a service needs few connections",
+    "Notifications do not reach other connections: a pooler in transaction mode is between, so nodes would not notice each other's writes.",
+    "name the server or a pooler in session mode in --database or RELAY_DATABASE; a node needs few connections",
   );
 }
 
@@ -169,7 +169,7 @@ async function checkTriggers(_: Reader, { settings }: Server): Promise<Finding> 
   return warn(
     "triggers",
     "session_replication_role is replica for this user. The service sets it to origin for its own connections. Nodes do not notice writes of other programs that use this user.",
-    "as an administrator, ALTER ROLE … RESET session_replication_role, and the same of the database",
+    "as an administrator, run ALTER ROLE … RESET session_replication_role, and the same of the database",
   );
 }
 
@@ -226,7 +226,7 @@ async function checkConnections(tx: Reader): Promise<Finding> {
   const message = `${free} of ${row?.most} are free; a node takes up to ${MAX_NODE_CONNECTIONS}.`;
   if (free >= MAX_NODE_CONNECTIONS) return pass("connections", message);
   const todo =
-    "raise max_connections, or the CONNECTION LIMIT of this user or database, or end what holds them";
+    "raise max_connections, or the CONNECTION LIMIT of this user or database, or close other connections";
   if ((row?.most ?? 0) >= MIN_NODE_CONNECTIONS) return warn("connections", message, todo);
   return fail(
     "connections",
@@ -274,7 +274,7 @@ function checkServerSchema(schema: number | null): Finding {
     return warn(
       "schema",
       "There is none yet.",
-      "start relay serve with it, or relay move to it: both make it",
+      "start a server on it (relay serve) or move to it (relay move): both create the schema",
     );
   return schema > SCHEMA_VERSION
     ? fail(
@@ -284,8 +284,8 @@ function checkServerSchema(schema: number | null): Finding {
       )
     : warn(
         "schema",
-        `The database has schema ${schema}, this executable brings ${SCHEMA_VERSION}.`,
-        "dump the database, then start one server of this version: it brings it there",
+        `The database has schema ${schema}, this executable needs ${SCHEMA_VERSION}.`,
+        "dump the database, then start one server of this version, which migrates it",
       );
 }
 
@@ -293,7 +293,7 @@ async function checkMark(tx: Reader, schema: number | null): Promise<Finding[]> 
   const mark = schema === null ? null : await readMark(tx);
   if (mark === null) return [];
   const todo =
-    "start the service with that one; relay move --undo lets one start on this with the rows of then";
+    "start the service with that database; relay move --undo lets one start on this one, with its rows at that time";
   return [fail("moved", `The rows were moved to ${mark.to} at ${toIso(mark.at)}.`, todo)];
 }
 

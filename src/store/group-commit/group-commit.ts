@@ -18,7 +18,7 @@ import {
 } from "../port.ts";
 import type { CommitResult, GroupDatabase, WorkWatch } from "./group-database.ts";
 import { GroupTransaction } from "./group-transaction.ts";
-import { type Outcome, type QueuedWork, rejectAll, settleAll, takeBatch } from "./queued-work.ts";
+import { type Outcome, type QueuedWork, rejectAll, resolveAll, takeBatch } from "./queued-work.ts";
 import { CommitEffects, GroupWriter, type Shared } from "./transaction.ts";
 
 /** The limits of a work: it runs only while the fence holds, and changes only rows of its scope. */
@@ -172,7 +172,7 @@ export class GroupCommit {
       this.#waiting.unshift(...group.splice(outcomes.length));
       const report = (): void => {
         this.#onEnd(null);
-        settleAll(group, outcomes);
+        resolveAll(group, outcomes);
         committed.notify(this.#onChanges);
       };
       if (durable === null && this.#pendingGroups === 0) report();

@@ -33,7 +33,7 @@ export function takeBatch(group: readonly QueuedWork[], from: number, most: numb
 }
 
 /** Resolves or rejects each work with its outcome. */
-export function settleAll(group: readonly QueuedWork[], outcomes: readonly Outcome[]): void {
+export function resolveAll(group: readonly QueuedWork[], outcomes: readonly Outcome[]): void {
   group.forEach((waiting, index) => {
     const outcome = outcomes[index] as Outcome;
     if (outcome.ok) waiting.resolve(outcome.value);

@@ -201,7 +201,7 @@ export function makePrefetchReader(
 }
 
 function ended(): Error {
-  return new Error("This transaction has ended; a work may await nothing but its transaction.");
+  return new Error("This transaction has ended. A work may await only its transaction.");
 }
 
 /** Collects what happens after a group is durable: callbacks of its works, and changed topics. */

@@ -103,7 +103,7 @@ export class DirectoryLease implements LeaseManager {
       if (row?.epoch === this.#epoch) return;
       this.#recordLoss((await readLease(tx)).holder);
     }
-    throw new StoreUnavailable(`This server runs nothing any more, because ${this.#lostTo} took over.`);
+    throw new StoreUnavailable(`This server has stopped running events, because ${this.#lostTo} took over.`);
   };
 
   get lostTo(): string | null {
@@ -186,7 +186,7 @@ export class DirectoryLease implements LeaseManager {
 
 async function readLease(tx: Reader): Promise<LeaseRow> {
   const row = await RUNNER_LEASE.get(tx, "");
-  if (row === null) throw new StoreUnavailable("The database has lost the row that says who runs it.");
+  if (row === null) throw new StoreUnavailable("The database has no row of the server that runs it.");
   return row;
 }
 

@@ -102,7 +102,7 @@ export class NodeLeaseManager implements LeaseManager {
       },
     });
     this.#lostStore = store.withFence(async () => {
-      throw new StoreUnavailable("This node runs that environment no more.");
+      throw new StoreUnavailable("This node no longer runs this environment.");
     });
     // Modules that work for all environments get their store only once, so this store looks up the current lease at each call.
     const current = (): FencedStore => this.#held.get(ALL_ENVIRONMENTS)?.store ?? this.#lostStore;
@@ -232,7 +232,7 @@ export class NodeLeaseManager implements LeaseManager {
       if (await hasLease(tx, environmentId, epoch, this.#id)) return;
       if (this.#held.get(environmentId)?.epoch === epoch) this.#recordLoss(environmentId);
       throw new StoreUnavailable(
-        "This node runs that environment no more, because another one took it over.",
+        "This node no longer runs this environment, because another one took it over.",
       );
     };
     const store = this.#deps.store.withFence(fence, scopeOf(environmentId));

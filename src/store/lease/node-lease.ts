@@ -66,7 +66,7 @@ export type LeaseRow = RowOf<typeof NODE_LEASE>;
 /** Returns the database's time in milliseconds. */
 export async function readDatabaseTime(tx: Reader): Promise<number> {
   const row = await tx.get<{ ms: number }>("SELECT now_ms() AS ms");
-  if (row === null) throw new StoreUnavailable("The database does not tell its time.");
+  if (row === null) throw new StoreUnavailable("The database did not return its time.");
   return row.ms;
 }
 

@@ -161,8 +161,8 @@ function textOf({ before, rest, columns, texts }: Insert): string {
         names.push(`c${at}`);
       }
     }
-    const beside = common.length === 0 ? "" : `(SELECT ${common.join(", ")} OFFSET 0) AS common, `;
-    text = `${before}SELECT ${picked.join(", ")} FROM ${beside}unnest(${own.join(", ")}) AS own(${names.join(", ")})${rest}`;
+    const commonPart = common.length === 0 ? "" : `(SELECT ${common.join(", ")} OFFSET 0) AS common, `;
+    text = `${before}SELECT ${picked.join(", ")} FROM ${commonPart}unnest(${own.join(", ")}) AS own(${names.join(", ")})${rest}`;
     texts.set(which, text);
   }
   return text;

@@ -5,7 +5,7 @@ import type { DatabaseUrl } from "../../base/database-url.ts";
 import { StoreUnavailable } from "../port.ts";
 import { sayWhere } from "./connection-advice.ts";
 import { CONNECT_WITHIN_S, connectionOptions } from "./connection-option.ts";
-import { ConnectionLost, tellApart } from "./error.ts";
+import { ConnectionLost, classifyError } from "./error.ts";
 
 const HEAR_WITHIN_MS = 10_000;
 
@@ -45,7 +45,7 @@ export async function hearChannel(
     };
   } catch (error) {
     void close();
-    const message = await sayWhere(place, tellApart(error) as Error);
+    const message = await sayWhere(place, classifyError(error) as Error);
     throw new StoreUnavailable(`The database cannot be listened to: ${message}`, { cause: error });
   }
 }

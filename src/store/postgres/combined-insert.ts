@@ -10,7 +10,7 @@ import { touches } from "./prefetch.ts";
 const INSERT = /^\s*(?:WITH (\w+ AS \(UPDATE \w+ SET [^()]*\)) )?(INSERT INTO (\w+) .*)$/is;
 
 interface Part {
-  beside: string | undefined;
+  commonPart: string | undefined;
   insert: string;
   table: string;
 }
@@ -51,8 +51,8 @@ function isPlain(value: unknown): boolean {
 function readPart(text: string): Part | null {
   let part = parts.get(text);
   if (part === undefined) {
-    const [, beside, insert, table] = INSERT.exec(text) ?? [];
-    part = insert === undefined || table === undefined ? null : { beside, insert, table };
+    const [, commonPart, insert, table] = INSERT.exec(text) ?? [];
+    part = insert === undefined || table === undefined ? null : { commonPart, insert, table };
     parts.set(text, part);
   }
   return part;
@@ -75,8 +75,8 @@ function writeJoined(statements: readonly Statement[]): string {
   for (const { text, values } of statements) {
     const from = given;
     const moved = text.replace(/\$(\d+)/g, (_, place: string) => `$${Number(place) + from}`);
-    const { beside, insert } = readPart(moved) as Part;
-    if (beside !== undefined) withs.push(beside);
+    const { commonPart, insert } = readPart(moved) as Part;
+    if (commonPart !== undefined) withs.push(commonPart);
     inserts.push(insert);
     given += values.length;
   }

@@ -3,14 +3,14 @@ import { lookup } from "node:dns/promises";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import { causesOf } from "./error.ts";
 
-const NO_POOLER = "name the server itself instead of a pooler (PgBouncer), or one in session mode";
+const NO_POOLER =
+  "connect to the server directly instead of through a pooler (PgBouncer), or use a pooler in session mode";
 export const LET_GO =
-  "end what holds a lock or is slow there, such as a session left idle in a transaction: the server's views pg_stat_activity and pg_locks name it";
-const GOES_ON =
-  "wait: what was at work there at the same moment stood in its way, and it begins again by itself";
+  "end the session that holds a lock or slows the server, such as one that is idle in a transaction: the views pg_stat_activity and pg_locks show it";
+const GOES_ON = "wait: another transaction conflicted with this one, and Relay runs it again";
 /** A setting of the user, the database or the server that turns triggers off. */
 const SILENCES_TRIGGERS = "session_replication_role";
-const FIRE = `as an administrator, ALTER ROLE … RESET ${SILENCES_TRIGGERS} and ALTER DATABASE … RESET ${SILENCES_TRIGGERS}, or GRANT SET ON PARAMETER ${SILENCES_TRIGGERS} TO this user`;
+const FIRE = `as an administrator, run ALTER ROLE … RESET ${SILENCES_TRIGGERS} and ALTER DATABASE … RESET ${SILENCES_TRIGGERS}, or GRANT SET ON PARAMETER ${SILENCES_TRIGGERS} TO this user`;
 /** Advice by SQLSTATE. */
 const BY_STATE: Readonly<Record<string, string>> = {
   "08P01": NO_POOLER,
@@ -18,20 +18,20 @@ const BY_STATE: Readonly<Record<string, string>> = {
   "26000": NO_POOLER,
   "42P05": NO_POOLER,
   "25006":
-    "name the primary, or let the database take writes: a standby takes none, and neither does what is set to read only",
-  "28000": "let the server take this user from this machine, in its pg_hba.conf or with sslmode=require",
+    "connect to the primary, or let the database accept writes: a standby accepts none, and neither does a read-only database",
+  "28000": "let the server accept this user from this machine, in its pg_hba.conf or with sslmode=require",
   "28P01":
-    "look at the user and the password in the URL; each of : / ? # % @ in the password is written %3A %2F %3F %23 %25 %40",
-  "3D000": "make the database with createdb, or fix its name in the URL",
+    "check the user and the password in the URL; in the password, write : / ? # % @ as %3A %2F %3F %23 %25 %40",
+  "3D000": "create the database with createdb, or correct its name in the URL",
   "3F000":
-    "let this user have a schema for its tables: as an administrator, ALTER ROLE … SET search_path = public, or the schema that is meant",
+    "give this user a schema for its tables: as an administrator, run ALTER ROLE … SET search_path = public, or name another schema",
   "40001": GOES_ON,
   "40P01": GOES_ON,
   "42501":
-    "let this user own the database and what is in it: as an administrator, ALTER DATABASE … OWNER TO …, or GRANT CREATE, USAGE ON SCHEMA public TO …",
-  "53100": "make room on the database's disk",
+    "let this user own the database and its tables: as an administrator, run ALTER DATABASE … OWNER TO …, or GRANT CREATE, USAGE ON SCHEMA public TO …",
+  "53100": "free space on the database's disk",
   "53300":
-    "let each node have eleven connections, and four at the least: raise max_connections, or the CONNECTION LIMIT of this user or database, or end what holds them",
+    "allow eleven connections for each node, and at least four: raise max_connections or the CONNECTION LIMIT of this user or database, or close other connections",
   "55P03": LET_GO,
   "57014": LET_GO,
   "57P03": "wait until it has started",
@@ -40,23 +40,23 @@ const BY_STATE: Readonly<Record<string, string>> = {
 const BY_CODE: readonly [RegExp, string][] = [
   [
     /^ERR_POSTGRES_CONNECTION_(?:REFUSED|TIMEOUT)$/,
-    "look that PostgreSQL runs there and takes connections from this machine",
+    "check that PostgreSQL runs there and accepts connections from this machine",
   ],
-  [/^ERR_POSTGRES_TLS/, "let the server speak TLS (ssl = on), or take sslmode=disable on a private network"],
+  [/^ERR_POSTGRES_TLS/, "enable TLS on the server (ssl = on), or use sslmode=disable on a private network"],
   [/^ERR_LIMITS_NOT_KEPT$/, NO_POOLER],
   [
     /^ERR_TLS_NO_ROOTS$/,
-    "install them (the package ca-certificates), or let sslrootcert name a PEM file with the authority that the server's certificate is of",
+    "install the package ca-certificates, or let sslrootcert name a PEM file with the certificate authority of the server",
   ],
-  [/^ERR_TLS_CERT_ALTNAME/, "name the server as its certificate does, or take sslmode=verify-ca"],
-  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, "give the server a certificate that is good now"],
+  [/^ERR_TLS_CERT_ALTNAME/, "use the host name in the server's certificate, or sslmode=verify-ca"],
+  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, "give the server a certificate that is valid now"],
   [
     /^(?:UNABLE_|DEPTH_|SELF_SIGNED|CERT_)/,
-    "let sslrootcert name a PEM file with the authority that the server's certificate is of",
+    "let sslrootcert name a PEM file with the certificate authority of the server",
   ],
-  [/^E(?:NOENT|ACCES|ISDIR)$/, "look at the file that sslrootcert names"],
+  [/^E(?:NOENT|ACCES|ISDIR)$/, "check the file that sslrootcert names"],
 ];
-const OTHERWISE = "look that PostgreSQL runs there, and takes connections of this user";
+const OTHERWISE = "check that PostgreSQL runs there and accepts connections of this user";
 
 /** Returns what to do about the error. The clause begins with a small letter and ends without a period. */
 export function adviseOn(error: unknown): string {
@@ -73,9 +73,9 @@ export function adviseOn(error: unknown): string {
 /** Explains why a connection failed. The driver does not say whether the name or the server is the cause, or which right is missing. */
 export async function sayWhere({ host, port }: DatabaseUrl, error: Error): Promise<string> {
   if (error.message.includes(SILENCES_TRIGGERS))
-    return `${SILENCES_TRIGGERS} is replica for this user, so no trigger would fire and no node would hear what another saves, and this user may not set it to origin.`;
+    return `${SILENCES_TRIGGERS} is replica for this user, so triggers would not run and other nodes would not notice writes. This user may not set it to origin.`;
   if (!error.message.includes("ERR_POSTGRES_CONNECTION_REFUSED")) return error.message;
-  if (!(await knowsHost(host))) return `this machine knows no host ${host}.`;
+  if (!(await knowsHost(host))) return `no address was found for the host ${host}.`;
   return `no server accepts connections at ${host}:${port}.`;
 }
 

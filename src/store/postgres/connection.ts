@@ -20,12 +20,12 @@ import {
 import { toPostgres } from "./dialect.ts";
 import {
   ConnectionLost,
+  classifyError,
   LimitsNotKept,
   type NoRoom,
   NotReached,
   ReadOnly,
   refusalOf,
-  tellApart,
 } from "./error.ts";
 import { DrawnNumbers } from "./event-number.ts";
 import { Posted } from "./pending-insert.ts";
@@ -94,10 +94,12 @@ export class PostgresConnection implements GroupConnection {
       const connection = new PostgresConnection(pool, await pool.reserve(), onRefused);
       // Sets these by statements, because a pooler may drop options of a new connection that it does not know.
       const columns = writes === "rows" ? COLUMN_TYPES : "SELECT";
-      const said = connection.script(`${SET_LIMITS}; ${BEGINS[planned]}; ${columns}; ${STANDBY}; ${OWN_END}`);
+      const settings = connection.script(
+        `${SET_LIMITS}; ${BEGINS[planned]}; ${columns}; ${STANDBY}; ${OWN_END}`,
+      );
       // Reads the limits in a separate message. A pooler in transaction mode then answers from another session, which does not have them.
       const read = connection.all<{ name: string; value: string }>(READ_LIMITS);
-      const all = Promise.all([said, read]);
+      const all = Promise.all([settings, read]);
       await waitAtMost(systemClock, CONNECT_WITHIN_S * 1_000, all);
       if (connection.silentMs > 0) connection.giveUp();
       const [answers, limits] = await all;
@@ -112,7 +114,7 @@ export class PostgresConnection implements GroupConnection {
     } catch (error) {
       void pool?.close({ timeout: 0 }).catch(() => undefined);
       if (error instanceof LimitsNotKept) throw error;
-      const message = await sayWhere(place, tellApart(error) as Error);
+      const message = await sayWhere(place, classifyError(error) as Error);
       throw new NotReached(`The database cannot be reached: ${message}`, { cause: error });
     }
   }
@@ -159,7 +161,7 @@ export class PostgresConnection implements GroupConnection {
 
   #flush(): void {
     for (const { text, values } of this.#toPost.take())
-      this.#posted = this.#send(text, values).then(() => undefined, this.#noteFailure());
+      this.#posted = this.#send(text, values).then(() => undefined, this.#failureRecorder());
   }
 
   async settle(): Promise<void> {
@@ -196,7 +198,7 @@ export class PostgresConnection implements GroupConnection {
     return ended;
   }
 
-  #noteFailure(): (error: unknown) => void {
+  #failureRecorder(): (error: unknown) => void {
     const part = this.#part;
     return (error) => {
       part.failed ??= error;
@@ -219,7 +221,7 @@ export class PostgresConnection implements GroupConnection {
     this.#flush();
     const { text, places } = toPostgres(sql);
     const sent = this.#send(text, places.length === 0 ? [] : arrange(sql, places, values));
-    return sent.then(() => undefined, this.#noteFailure());
+    return sent.then(() => undefined, this.#failureRecorder());
   }
 
   /** Runs several statements without values in one message. Returns the rows of each. */
@@ -280,7 +282,7 @@ export class PostgresConnection implements GroupConnection {
 
   /** Marks the connection as lost, and rejects all statements that wait. */
   giveUp(why = `The database gave no answer for ${Math.round(this.silentMs / 1_000)} s.`): void {
-    this.#lose(new ConnectionLost(why));
+    this.#recordLoss(new ConnectionLost(why));
   }
 
   /** Resolves when every statement has its answer. */
@@ -327,18 +329,18 @@ export class PostgresConnection implements GroupConnection {
     let given: ((error: unknown) => void) | null = null;
     try {
       const query = this.#query<Answer>(text, values);
-      // A lost connection gives no answer, so `#lose` rejects the promise.
+      // A lost connection gives no answer, so `#recordLoss` rejects the promise.
       return await new Promise<Answer>((resolve, reject) => {
         given = reject;
         this.#waiting.add(reject);
         query.execute().then(resolve, reject);
       });
     } catch (error) {
-      const told = tellApart(error);
-      if (told instanceof ConnectionLost) this.#lose(told);
-      const refusal = refusalOf(told);
+      const failure = classifyError(error);
+      if (failure instanceof ConnectionLost) this.#recordLoss(failure);
+      const refusal = refusalOf(failure);
       if (refusal !== null) this.#onRefused(refusal);
-      throw told;
+      throw failure;
     } finally {
       if (given !== null) this.#waiting.delete(given);
       this.#unanswered -= 1;
@@ -357,7 +359,7 @@ export class PostgresConnection implements GroupConnection {
     return this.#connection.unsafe<Answer>(text, values);
   }
 
-  #lose(error: ConnectionLost): void {
+  #recordLoss(error: ConnectionLost): void {
     if (this.#lost !== null) return;
     this.#lost = error;
     for (const reject of [...this.#waiting]) reject(error);

@@ -95,15 +95,15 @@ export function* causesOf(error: unknown): Generator<Error & { code?: unknown; e
  * Returns the error as NoRoom or ReadOnly if the server refuses writes, else null. A full disk also counts if the server ended the connection with
  * it.
  */
-export function refusalOf(told: unknown): NoRoom | ReadOnly | null {
-  if (told instanceof NoRoom || told instanceof ReadOnly) return told;
-  return told instanceof ConnectionLost && isTold(told, new RegExp(`^${FULL_DISK}$`))
-    ? new NoRoom(told.message, { cause: told.cause })
+export function refusalOf(error: unknown): NoRoom | ReadOnly | null {
+  if (error instanceof NoRoom || error instanceof ReadOnly) return error;
+  return error instanceof ConnectionLost && isTold(error, new RegExp(`^${FULL_DISK}$`))
+    ? new NoRoom(error.message, { cause: error.cause })
     : null;
 }
 
 /** Maps a statement's error to a class of the port or of this file. Returns an unknown error unchanged. */
-export function tellApart(error: unknown): unknown {
+export function classifyError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StoreUnavailable) return error;
   const {
     code,

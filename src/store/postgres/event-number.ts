@@ -41,7 +41,7 @@ export class DrawnNumbers implements EventNumbers {
 
   async #draw(count: number): Promise<void> {
     const row = await this.#connection.get<{ numbers: string }>(DRAW, count);
-    if (row === null) throw new Error("The sequence of event numbers gave none.");
+    if (row === null) throw new Error("The sequence of event numbers returned no number.");
     for (const number of row.numbers.split(",")) this.#drawn.push(Number(number));
   }
 }

@@ -79,7 +79,7 @@ export class PostgresFlush {
         if (!(error instanceof StoreUnavailable)) throw error;
         if (this.#server.isCutOff || systemClock.monotonicMs() >= untilMs)
           throw new OutcomeUnknown(
-            "The connection broke during a commit, and the database cannot be asked what came of it.",
+            "The connection broke during a commit, and the database did not answer whether it was stored.",
             { cause: error },
           );
       }

@@ -110,7 +110,7 @@ export class PostgresWriters {
   }
 
   /** Compares who wrote everything with what this process knows. */
-  noteEverything({ node, number }: Pick<Begun, "node" | "number">): void {
+  compareEverything({ node, number }: Pick<Begun, "node" | "number">): void {
     const seen = `${node} ${number}`;
     if (seen !== this.#everything || !node.startsWith(COUNTS)) this.version += 1;
     this.#everything = seen;
@@ -180,7 +180,7 @@ export class PostgresGroup implements GroupDatabase {
           continue;
         }
         if (!yields || !(first instanceof TransactionUndone)) {
-          this.#tell(first);
+          this.#report(first);
           throw first;
         }
       }
@@ -207,16 +207,16 @@ export class PostgresGroup implements GroupDatabase {
     const [began] = await Promise.all([begun, locked]);
     options.onLock(Math.max(0, heldMs - Math.max(askedMs, freeMs)), "everything");
     if (this.#scope !== EVERYTHING) options.onLock(systemClock.monotonicMs() - heldMs, "environment");
-    if (began === null) throw new StoreUnavailable("The database does not say whose turn it was.");
-    return this.#noteBegun(began);
+    if (began === null) throw new StoreUnavailable("The table writer_turn has no row.");
+    return this.#recordBegin(began);
   }
 
   /** Returns a number that differs from those of earlier transactions if another process may have written what this one reads. */
-  #noteBegun(begun: Begun): number {
+  #recordBegin(begun: Begun): number {
     const shared = this.#shared;
     this.#begun = begun;
     this.#count += 1;
-    shared.noteEverything(begun);
+    shared.compareEverything(begun);
     // Nothing says which environments others wrote, so a write of everything expects all.
     if (this.#scope === EVERYTHING) return -this.#count;
     if (begun.last !== shared.name) this.#foreign += 1;
@@ -244,24 +244,24 @@ export class PostgresGroup implements GroupDatabase {
     const commit = { writer: name, number: writer.number, scope: this.#scope };
     void connection.post(NUMBER, name, commit.number);
     const notice = notices.take(changes);
-    const told = notice === null ? null : connection.run(TELL, CHANGES_CHANNEL, notice.text);
+    const notified = notice === null ? null : connection.run(TELL, CHANGES_CHANNEL, notice.text);
     const committed = connection.commit();
     const part = connection.endPart();
     // A flush behind the COMMIT saves a round trip. The next group must not wait for it, so it needs another connection.
     const flushed = flush.isHeard && pool.hasCalm ? askOnDisk(connection, [name]) : undefined;
-    const noteFree = (): void => {
+    const recordFree = (): void => {
       writer.freeMs = systemClock.monotonicMs();
     };
-    flushed?.then(noteFree, noteFree);
+    flushed?.then(recordFree, recordFree);
     this.#giveBack();
     try {
-      await told;
+      await notified;
       const ended = await committed;
       if (part.failed !== null) throw part.failed;
       // COMMIT ends a failed transaction without an error, but rolls it back.
-      if (ended === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
+      if (ended === "ROLLBACK") throw new StoreUnavailable("The database rolled back the transaction.");
       if (notice === null) notices.gather(changes);
-      this.#tell(null);
+      this.#report(null);
       return { durable: this.#reach(flush.reach(commit, flushed)) };
     } catch (error) {
       await committed.catch(() => undefined);
@@ -271,7 +271,7 @@ export class PostgresGroup implements GroupDatabase {
       } finally {
         notices.giveBack(notice?.changes ?? changes);
       }
-      if (!connection.lost) this.#tell(first);
+      if (!connection.lost) this.#report(first);
       throw first;
     }
   }
@@ -352,7 +352,7 @@ export class PostgresGroup implements GroupDatabase {
   }
 
   /** Reports the trouble. `error` is a transaction's error, or null after a commit. */
-  #tell(error: unknown): void {
+  #report(error: unknown): void {
     const { onTrouble } = this.#shared.options;
     if (error === null) onTrouble(null);
     // A full disk is reported by `onRefused`.
@@ -428,7 +428,7 @@ const IDLE_WITHIN_MS = 250;
 
 class IdleWatch implements WorkWatch {
   readonly #connection: Pick<PostgresConnection, "unanswered" | "answers"> | null;
-  #cancel = systemClock.after(IDLE_WITHIN_MS, () => this.#look());
+  #cancel = systemClock.after(IDLE_WITHIN_MS, () => this.#check());
   #answers = -1;
   #fail: (error: Error) => void = () => undefined;
 
@@ -449,8 +449,8 @@ class IdleWatch implements WorkWatch {
   }
 
   /** Fails the work if no statement waits for an answer and none was answered since the last check. */
-  #look(): void {
-    this.#cancel = systemClock.after(IDLE_WITHIN_MS, () => this.#look());
+  #check(): void {
+    this.#cancel = systemClock.after(IDLE_WITHIN_MS, () => this.#check());
     if (this.#connection === null || this.#connection.unanswered > 0) return;
     const { answers } = this.#connection;
     if (answers === this.#answers)

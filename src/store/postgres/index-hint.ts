@@ -94,13 +94,13 @@ function sortBy(tokens: Token[], at: number, { first, table, with: what }: Compa
 
 function compare(tokens: Token[], { at, from, end, with: what }: Comparison): void {
   const compared = tokens.slice(from, end);
-  const again = compared.map((token) => ({ ...token }));
+  const copies = compared.map((token) => ({ ...token }));
   const written =
     what === "list"
       ? [...split("= ANY(ARRAY"), ...compared, ...split(")")]
       : what === "given"
         ? [...split("= ANY(ARRAY["), ...compared, ...split("])")]
         : // Writes the value twice, so that it has the column's type. An array of one value would not.
-          [...split("IN ("), ...compared, ...split(", "), ...again, ...split(")")];
+          [...split("IN ("), ...compared, ...split(", "), ...copies, ...split(")")];
   tokens.splice(at, end - at, ...written);
 }

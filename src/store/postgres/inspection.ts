@@ -67,13 +67,13 @@ export async function findUnfit(tx: Reader): Promise<{ check: string; why: strin
   if (standby)
     return {
       check: "standby",
-      why: "This server is a standby, which takes no writes.",
-      todo: "name the primary, and behind a switch the address that always leads to it",
+      why: "This server is a standby, which accepts no writes.",
+      todo: "connect to the primary; with failover, use the address that always leads to it",
     };
   if (encoding !== "UTF8")
     return {
       check: "encoding",
-      why: `${encoding}: it cannot hold every text that comes.`,
+      why: `${encoding}: it cannot store every text.`,
       todo: "create the database again with ENCODING 'UTF8' TEMPLATE template0",
     };
   return null;
@@ -85,9 +85,9 @@ export async function findUnfit(tx: Reader): Promise<{ check: string; why: strin
  */
 export async function requireFitServer(tx: Reader): Promise<void> {
   const unfit = await findUnfit(tx);
-  if (unfit?.check === "standby") throw new ReadOnly(`The database cannot be taken. ${unfit.why}`);
+  if (unfit?.check === "standby") throw new ReadOnly(`The database cannot be used. ${unfit.why}`);
   if (unfit !== null)
-    throw new UnfitServer(`The database cannot be taken. ${unfit.why} To do: ${unfit.todo}.`);
+    throw new UnfitServer(`The database cannot be used. ${unfit.why} To do: ${unfit.todo}.`);
 }
 
 const LEAST_VERSION = 150_000;

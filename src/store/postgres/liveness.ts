@@ -64,7 +64,7 @@ export class PostgresLiveness {
 
   /** Opens a connection as PostgresConnection.open does. Throws NotReached if the server is cut off, at once if that is already known. */
   async connect(name: string, options?: OpenOptions): Promise<PostgresConnection> {
-    if (this.#isCutOff) throw refuseCutOff();
+    if (this.#isCutOff) throw rejectCutOff();
     const opening = PostgresConnection.open(this.#place, name, options);
     const { promise, resolve, reject: refuse } = Promise.withResolvers<PostgresConnection>();
     this.#opening.set(opening, { sinceMs: systemClock.monotonicMs(), refuse });
@@ -73,7 +73,7 @@ export class PostgresLiveness {
       return await promise;
     } catch (error) {
       opening.then(
-        (late) => late.close(),
+        (connection) => connection.close(),
         () => undefined,
       );
       throw error;
@@ -83,9 +83,9 @@ export class PostgresLiveness {
   }
 
   /** Checks the open connections. The caller runs it every LOOK_EVERY_MS. */
-  look(connections: readonly PostgresConnection[]): undefined {
+  check(connections: readonly PostgresConnection[]): undefined {
     const live = connections.filter((one) => !one.lost);
-    if (!this.#isPatient) this.#lookForCutOff(live);
+    if (!this.#isPatient) this.#checkForCutOff(live);
     const overdue = live.filter((one) => !one.lost && one.silentMs >= OVERDUE_MS);
     if (!this.#isPatient) for (const one of overdue) if (one.silentMs >= MOST_MS) one.giveUp();
     if (overdue.length === 0) this.#wasUnreachable = false;
@@ -103,7 +103,7 @@ export class PostgresLiveness {
     this.#ping?.stop();
   }
 
-  #lookForCutOff(live: readonly PostgresConnection[]): void {
+  #checkForCutOff(live: readonly PostgresConnection[]): void {
     const nowMs = systemClock.monotonicMs();
     const answers = live.reduce((sum, one) => sum + one.answers, 0);
     const ping = this.#ping;
@@ -119,7 +119,7 @@ export class PostgresLiveness {
     }
     if (this.#isCutOff) {
       for (const one of live) if (one.silentMs > 0) one.giveUp(CUT_OFF);
-      for (const { refuse } of this.#opening.values()) refuse(refuseCutOff());
+      for (const { refuse } of this.#opening.values()) refuse(rejectCutOff());
     }
     const waits =
       live.some((one) => one.silentMs >= PING_AFTER_MS) ||
@@ -180,6 +180,6 @@ export class PostgresLiveness {
   }
 }
 
-function refuseCutOff(): NotReached {
+function rejectCutOff(): NotReached {
   return new NotReached(CUT_OFF, { cause: new ConnectionLost(CUT_OFF) });
 }

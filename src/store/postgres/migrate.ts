@@ -38,11 +38,11 @@ const TAKE_WRITER_LOCK = `SELECT pg_advisory_xact_lock(${WRITER_LOCK})`;
 const NAME_TAKEN = /^(?:42P07|42723|42710)$/;
 /** SQLSTATE codes of a table, column or function that is missing, already exists, or has another type. */
 const UNFIT_TABLES = /^42(?:701|703|704|710|723|804|883|P01|P07)$/;
-const STOPPED = "The start was ended before the database was brought to this version's schema.";
+const STOPPED = "The start was stopped before the migration of the database ended.";
 
 export interface PostgresMigrationOptions {
   /** Checks a used database before its migration. An error that it throws stops the migration, before the database changes. */
-  look?: (tx: Reader) => Promise<void>;
+  check?: (tx: Reader) => Promise<void>;
   /** Runs before the database changes; `from` is 0 for an empty one. An error that it throws leaves the database unchanged. */
   onMigrate?: (schema: { from: number; to: number }) => void;
   /** Runs as each migration begins. `step` is null while this node waits for another node's migration. */
@@ -62,7 +62,7 @@ export async function migrateServer(
   const looks = new Loop({
     clock: systemClock,
     everyMs: LOOK_EVERY_MS,
-    turn: async () => silence.look([connection]),
+    turn: async () => silence.check([connection]),
     onError(error) {
       throw error;
     },
@@ -86,14 +86,14 @@ export async function migratePostgres(
   connection: PostgresConnection,
   clock: Clock,
   {
-    look = async () => undefined,
+    check = async () => undefined,
     onMigrate = () => undefined,
     onMigrationStep = () => undefined,
   }: PostgresMigrationOptions = {},
 ): Promise<void> {
   const from = await readSchema(connection);
   if (from === SCHEMA_VERSION) return await requireTables(connection);
-  if (from > 0 && from < SCHEMA_VERSION) await look(connection);
+  if (from > 0 && from < SCHEMA_VERSION) await check(connection);
   onMigrationStep({ from, step: null });
   await connection.script(NO_TIMEOUT);
   await connection.script(DETECT_DISCONNECT).catch((error: unknown) => {
@@ -167,7 +167,7 @@ async function requireTables(connection: PostgresConnection): Promise<void> {
 function explainTakenName(error: unknown): unknown {
   const [first] = [...causesOf(error)];
   if (first === undefined || typeof first.errno !== "string" || !NAME_TAKEN.test(first.errno)) return error;
-  const why = `The database cannot be taken. It holds what another program made: ${first.message}.`;
+  const why = `The database cannot be used. It contains objects of another program: ${first.message}.`;
   return new UnfitServer(`${why} To do: give this service its own database.`, { cause: error });
 }
 

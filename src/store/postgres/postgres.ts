@@ -81,12 +81,12 @@ class OpenPostgres implements PostgresStore {
   readonly #space: DiskSpace;
   readonly #listeners = new CommitListeners();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
-  readonly #looks: Loop;
+  readonly #checks: Loop;
   /** Checks for overdue answers, in real time under any clock and even without watchers. */
   readonly #overdue = new Loop({
     clock: systemClock,
     everyMs: SILENCE_EVERY_MS,
-    turn: async () => this.#lookForAnswers(),
+    turn: async () => this.#checkForAnswers(),
     onError(error) {
       throw error;
     },
@@ -115,16 +115,16 @@ class OpenPostgres implements PostgresStore {
       server: this.#silence,
       node: this.node,
       onLock,
-      onTrouble: (trouble) => this.#tellTrouble(trouble),
+      onTrouble: (trouble) => this.#logTrouble(trouble),
       // If the group was stored, its notification has this node's ID, which this node ignores. So it counts as a foreign change.
       onUnknown: () => {
         this.#foreignChange = true;
       },
-      onRefused: (error) => (error instanceof NoRoom ? this.#space.recordFull() : this.#noteReadOnly()),
+      onRefused: (error) => (error instanceof NoRoom ? this.#space.recordFull() : this.#recordReadOnly()),
     });
     this.#space = makeDiskSpace(
       (work) => this.read(work),
-      (trouble) => this.#tellTrouble(trouble),
+      (trouble) => this.#logTrouble(trouble),
     );
     this.#readers = new Readers(this.#silence);
     void this.#overdue.start(SILENCE_EVERY_MS);
@@ -138,10 +138,10 @@ class OpenPostgres implements PostgresStore {
     this.#groups = new ScopedGroups(
       (scope) => new GroupCommit(new PostgresGroup(this.#writers, scope), report),
     );
-    this.#looks = new Loop({
+    this.#checks = new Loop({
       clock,
       everyMs: LOOK_EVERY_MS,
-      turn: async () => this.#look(),
+      turn: async () => this.#checkAll(),
       onError(error) {
         throw error;
       },
@@ -226,10 +226,10 @@ class OpenPostgres implements PostgresStore {
 
   watch(work: (seen: { foreignChange: boolean }) => void): () => void {
     this.#watchers.add(work);
-    if (this.#watchers.size === 1) void this.#looks.start();
+    if (this.#watchers.size === 1) void this.#checks.start();
     return () => {
       this.#watchers.delete(work);
-      if (this.#watchers.size === 0) void this.#looks.stop();
+      if (this.#watchers.size === 0) void this.#checks.stop();
     };
   }
 
@@ -244,7 +244,7 @@ class OpenPostgres implements PostgresStore {
     if (this.#closed) return;
     await this.#groups.close();
     this.#closed = true;
-    await this.#looks.stop();
+    await this.#checks.stop();
     await this.#readers.close();
     await this.#writers.close();
     await this.#overdue.stop();
@@ -252,29 +252,29 @@ class OpenPostgres implements PostgresStore {
     await this.#stopHearing();
   }
 
-  #noteReadOnly(): void {
+  #recordReadOnly(): void {
     this.#isReadOnly = true;
   }
 
-  #lookForAnswers(): undefined {
+  #checkForAnswers(): undefined {
     // Closes the connections that write. New ones may reach the primary, or get a changed setting that open sessions do not.
     if (this.#isReadOnly) for (const one of this.#writers.connections) one.giveUp(READ_ONLY);
     this.#isReadOnly = false;
-    this.#silence.look([...this.#writers.connections, ...this.#readers.connections]);
+    this.#silence.check([...this.#writers.connections, ...this.#readers.connections]);
     this.#readers.closeIdle();
     this.#writers.pool.closeIdle();
-    if (!this.#closed) this.#space.look();
+    if (!this.#closed) this.#space.check();
   }
 
-  #look(): undefined {
-    this.#lookForDeafness();
+  #checkAll(): undefined {
+    this.#checkForDeafness();
     const foreignChange = this.#foreignChange;
     this.#foreignChange = false;
     for (const work of [...this.#watchers]) work({ foreignChange });
   }
 
   /** Detects a listening connection that was cut off without an error. */
-  #lookForDeafness(): void {
+  #checkForDeafness(): void {
     const silentMs = systemClock.monotonicMs() - this.#heardMs;
     if (silentMs < ASK_AFTER_MS) return;
     const notice = JSON.stringify({ node: this.node });
@@ -298,11 +298,11 @@ class OpenPostgres implements PostgresStore {
     else this.#listeners.notify(new Map(topics));
   }
 
-  #tellTrouble(trouble: string | null): void {
+  #logTrouble(trouble: string | null): void {
     // A write that needs no new space can succeed on a full disk, so the disk's trouble stays.
-    const told = trouble ?? this.#space.trouble;
-    if (told === this.#trouble) return;
-    this.#trouble = told;
-    this.#onTrouble(told);
+    const shown = trouble ?? this.#space.trouble;
+    if (shown === this.#trouble) return;
+    this.#trouble = shown;
+    this.#onTrouble(shown);
   }
 }

@@ -50,8 +50,8 @@ export function touches(write: string, read: string): boolean {
 
 function nameOf(text: string, values: readonly unknown[]): string {
   return values.reduce<string>((name, value) => {
-    const told = value instanceof Uint8Array ? Buffer.from(value).toString("latin1") : String(value);
-    return `${name}\0${typeof value} ${told}`;
+    const text = value instanceof Uint8Array ? Buffer.from(value).toString("latin1") : String(value);
+    return `${name}\0${typeof value} ${text}`;
   }, text);
 }
 

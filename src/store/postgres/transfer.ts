@@ -53,11 +53,11 @@ export class PostgresEnd implements TargetEnd {
         `SET lock_timeout = '15s'; SET idle_in_transaction_session_timeout = 0; ${AS_LONG_AS_IT_TAKES}`,
       );
       await requireNotTransferred(connection);
-      const dead = await refuseNodes(connection, String(url));
+      const dead = await rejectNodes(connection, String(url));
       // Locks for the session, so that the transaction's snapshot begins after the lock.
       await connection.script(`SELECT pg_advisory_lock(${WRITER_LOCK})`);
       await connection.script("BEGIN ISOLATION LEVEL REPEATABLE READ");
-      refuseOther(await connection.all<Node>(NODES), dead, String(url));
+      rejectOther(await connection.all<Node>(NODES), dead, String(url));
     } catch (error) {
       await connection.close();
       throw error;
@@ -69,8 +69,8 @@ export class PostgresEnd implements TargetEnd {
   static async unmark(url: DatabaseUrl): Promise<string | null> {
     const connection = await PostgresConnection.open(url, "relay move");
     try {
-      const there = await connection.get("SELECT 1 WHERE to_regclass('schema_migration') IS NOT NULL");
-      const mark = there === null ? null : await readMark(connection);
+      const exists = await connection.get("SELECT 1 WHERE to_regclass('schema_migration') IS NOT NULL");
+      const mark = exists === null ? null : await readMark(connection);
       if (mark !== null) await connection.script(`BEGIN; ${UNMARK}; ${LET_WRITE}; COMMIT`);
       return mark?.to ?? null;
     } finally {
@@ -85,13 +85,13 @@ export class PostgresEnd implements TargetEnd {
        JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
        WHERE c.table_schema = current_schema() AND t.table_type = 'BASE TABLE' AND c.is_generated = 'NEVER'`,
     );
-    const here = new Set(
+    const existing = new Set(
       rows.filter(({ table }) => moves(table)).map(({ table, column }) => `${table}.${column}`),
     );
     const wanted = new Set(
       tables.flatMap(({ name, columns }) => columns.map((column) => `${name}.${column.name}`)),
     );
-    const [other] = [...here.symmetricDifference(wanted)];
+    const [other] = [...existing.symmetricDifference(wanted)];
     if (other !== undefined)
       throw new TransferRefused(
         `The tables of ${this.shown} differ from those of this version (${other}), so another program changed them: name a new database.`,
@@ -212,7 +212,8 @@ export class PostgresEnd implements TargetEnd {
 
   async #commit(): Promise<void> {
     const [answer] = await this.#connection.script("COMMIT");
-    if (answer?.command === "ROLLBACK") throw new StoreUnavailable("The database undid the transaction.");
+    if (answer?.command === "ROLLBACK")
+      throw new StoreUnavailable("The database rolled back the transaction.");
   }
 }
 
@@ -233,19 +234,19 @@ const NODES = `SELECT id, host, pid, seen_at AS "seenAt" FROM node WHERE seen_at
  * Throws TransferRefused if a node runs. A node that stopped has deleted its row. Each node with a row is watched until a live one would have updated
  * it. Returns the dead nodes.
  */
-async function refuseNodes(connection: PostgresConnection, shown: string): Promise<readonly Node[]> {
+async function rejectNodes(connection: PostgresConnection, shown: string): Promise<readonly Node[]> {
   const first = await connection.all<Node>(NODES);
   for (let now = first, waited = 0; now.length > 0 && waited < NODE_WITHIN_MS; waited += LOOK_EVERY_MS) {
     // Waits in real time under any clock, because the nodes do.
     await sleep(systemClock, LOOK_EVERY_MS);
     now = await connection.all<Node>(NODES);
-    refuseOther(now, first, shown);
+    rejectOther(now, first, shown);
   }
   return first;
 }
 
 /** Throws TransferRefused if a node is new or has updated its row since `known` was read. */
-function refuseOther(now: readonly Node[], known: readonly Node[], shown: string): void {
+function rejectOther(now: readonly Node[], known: readonly Node[], shown: string): void {
   const alive = now.find(({ id, seenAt }) => known.find((one) => one.id === id)?.seenAt !== seenAt);
   if (alive === undefined) return;
   throw new TransferRefused(

@@ -214,7 +214,7 @@ class SqliteStore implements Store {
 
   async #check(): Promise<undefined> {
     this.#place.check();
-    this.#space.look();
+    this.#space.check();
     const before = this.#version;
     const version = await this.#writer.foreignVersion().catch(() => before);
     if (!this.#checks.running) return;
