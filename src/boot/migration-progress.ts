@@ -37,7 +37,7 @@ export class MigrationReport {
       const what =
         from === 0
           ? "The service makes its tables in an empty database before it starts."
-          : `The service brings its database to this version's schema before it starts (from ${from} to ${SCHEMA_VERSION}).`;
+          : `The service migrates its database to this version's schema before it starts (from ${from} to ${SCHEMA_VERSION}).`;
       return done === "" ? what : `${what} ${done}`;
     });
     this.#reminder = new Loop({
@@ -55,7 +55,7 @@ export class MigrationReport {
     if (of === null) return;
     this.#wasReported = true;
     this.#moved = `${rows} of about ${of} rows are moved.`;
-    this.#log.info("the database is being brought to this version's schema", progress);
+    this.#log.info("moving rows to this version's schema", progress);
   };
 
   /** Stops the log lines. The port still answers as before. */
@@ -73,7 +73,7 @@ export class MigrationReport {
 
   #logProgress(): undefined {
     if (!this.#wasReported)
-      this.#log.info("the database is still being brought to this version's schema", {
+      this.#log.info("still migrating the database to this version's schema", {
         done: this.#formatStep() ?? (this.#moved || NOT_BEGUN),
       });
     this.#wasReported = false;

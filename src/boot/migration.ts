@@ -90,7 +90,7 @@ export async function migrateInChild(
   if (failure !== null) throw failure;
   if (code === 0) return;
   const words = (await output).trim().split("\n")[0] || `it ended with ${child.signalCode ?? code}`;
-  throw new Error(`The database could not be brought to this version's schema: ${words}`);
+  throw new Error(`The migration to this version's schema failed: ${words}`);
 }
 
 /** Runs in the process that `migrateInChild` starts. Returns its exit code. */

@@ -156,7 +156,7 @@ async function openShared(
   return { store, leases };
 }
 
-const OTHERS_MIGRATE = "It waits for another node, which is bringing it there.";
+const OTHERS_MIGRATE = "It waits for another node, which migrates the database.";
 
 /** Answers on the port like `migrateAnswering`, for a database that is migrated when it is opened. */
 async function migrateSharedAnswering<Opened>(
@@ -174,7 +174,7 @@ async function migrateSharedAnswering<Opened>(
         log.info(
           schema.from === 0
             ? "the database is empty and gets this version's schema"
-            : "the database is brought to this version's schema",
+            : "migrating the database to this version's schema",
           { ...schema, port: (report as MigrationReport | null)?.port },
         ),
       onMigrationStep({ from, step }) {
@@ -211,7 +211,7 @@ async function migrateAnswering(
   });
   const onMigrate: MigrationWatch["onMigrate"] = (schema, begun) =>
     log.info(
-      `the database is brought to this version's schema, ${begun ? "from where the start before this one ended" : "after a copy of it into backups/"}`,
+      `migrating the database to this version's schema, ${begun ? "continuing where the last start ended" : "after a copy to backups/"}`,
       { ...schema, port: report.port },
     );
   try {

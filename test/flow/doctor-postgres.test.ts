@@ -90,7 +90,7 @@ test("differences between nodes are reported, without stopped nodes and without 
   expect((await look())[1]).toBe("nodes' base URLs ok: Every node has https://a.example.");
   await add("old", null, null, { version: "0.9.0" });
   expect((await look()).slice(1)).toEqual([
-    "nodes' base URLs ok: Every node that tells its own has https://a.example.",
+    "nodes' base URLs ok: Every node that reports its base URL has https://a.example.",
     "nodes' clocks ok: They say the same time, to a minute.",
   ]);
   await add("three", "https://b.example", 180_000);

@@ -91,16 +91,16 @@ test("the port reports the progress and that no request is recorded, until the n
   await untilItSays(node, /node-compared/);
   expect(await node.problem()).toMatch(
     new RegExp(
-      `^The service brings its database to this version's schema before it starts \\(from ${OLD_SCHEMA} to ${SCHEMA_VERSION}\\)\\. Its step node-compared has taken \\d s so far; a large database takes a minute or more\\.$`,
+      `^The service migrates its database to this version's schema before it starts \\(from ${OLD_SCHEMA} to ${SCHEMA_VERSION}\\)\\. Its step node-compared has taken \\d s so far; a large database takes a minute or more\\.$`,
     ),
   );
   const answers = await Promise.all(["/healthz", "/readyz", "/hooks/shop/gone"].map((path) => fetch(node.url + path)));
   expect(answers.map(({ status }) => status)).toEqual([200, 503, 503]);
   expect(await answers[2]?.json()).toMatchObject({ code: "not_recorded" });
-  await until("its log says it too", () => node.logged("the database is still being brought").length > 0);
+  await until("its log says it too", () => node.logged("still migrating the database").length > 0);
   await holder.unsafe("COMMIT");
   await serves(node);
-  expect(node.logged("the database is brought")).toEqual([
+  expect(node.logged("migrating the database")).toEqual([
     expect.objectContaining({ from: OLD_SCHEMA, to: SCHEMA_VERSION, port: Number(new URL(node.url).port) }),
   ]);
 });
@@ -118,7 +118,7 @@ test("the migration starts after open writers have ended, including a reader tha
 test("a node that waits for another node's migration says so", async () => {
   await holder.unsafe(HOLD_MIGRATIONS).simple();
   await using node = await start(database.url);
-  await untilItSays(node, /It waits for another node, which is bringing it there\.$/);
+  await untilItSays(node, /It waits for another node, which migrates the database\.$/);
   await holder.unsafe("COMMIT");
   await serves(node);
 });

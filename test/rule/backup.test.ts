@@ -435,7 +435,7 @@ describe("a migration", () => {
     await using running = await startRunningService({ config: { dataDir } });
     const [first = "{}"] = running.logged;
     expect(JSON.parse(first)).toMatchObject({
-      message: "the database is brought to this version's schema, after a copy of it into backups/",
+      message: "migrating the database to this version's schema, after a copy to backups/",
       from: OLD_SCHEMA,
       to: SCHEMA_VERSION,
     });

@@ -111,7 +111,7 @@ test("a start reports a slow copy or statement every few seconds, in the log and
   slow.end();
   // Stops the process in the middle of the copy, as a slow disk does.
   process.kill(child, "SIGSTOP");
-  const line = await server.line("the database is still being brought to this version's schema");
+  const line = await server.line("still migrating the database to this version's schema");
   expect(line).toMatch(
     / of \d+ MiB are copied into backups\/ first\.|rows are moved\.|Its step [a-z-]+ has taken \d+ s so far; a large database takes a minute or more\./,
   );
@@ -165,6 +165,6 @@ function slowDown(pid: number): { end(): void } {
 }
 
 async function portOf(server: ReturnType<typeof serve>): Promise<string> {
-  const line = await server.line("the database is brought to this version's schema");
+  const line = await server.line("migrating the database to this version's schema");
   return `http://127.0.0.1:${/ port=(\d+)/.exec(line)?.[1]}`;
 }

@@ -134,7 +134,7 @@ export class Metrics {
     "relay_queue_age_seconds",
     "How long the longest waiting event waits that may run and never ran; 0: none waits.",
   );
-  readonly #problems = this.#gauge("relay_problems", "Problems that stand on the dashboard.");
+  readonly #problems = this.#gauge("relay_problems", "Problems that the dashboard shows.");
   readonly #storeUp = this.#gauge("relay_store_up", "1 while the database can be read, else 0.");
   readonly #database = this.#gauge("relay_database_bytes", "Size of the database file.");
   readonly #log = this.#gauge("relay_database_wal_bytes", "Size of the write-ahead log.");

@@ -81,7 +81,7 @@ function noticeOfWarnings(
   if (warnings.length === 0) return null;
   const shown = warnings.slice(0, MAX_SHOWN_WARNINGS);
   const more = warnings.length - shown.length;
-  if (more > 0) shown.push(`${more} more of the kind stand on the event.`);
+  if (more > 0) shown.push(`${more} more of this kind are on the event.`);
   return {
     appId,
     environmentName,

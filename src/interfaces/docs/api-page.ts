@@ -128,7 +128,7 @@ const TITLES: Readonly<Record<string, readonly [title: string, summary: string]>
   selling: ["API: selling", "Receipts, purchases and subscriptions."],
   client: [
     "API: your app's pages",
-    "What a page of your app calls with an app key; the client library speaks it.",
+    "What a page of your app calls with an app key; the client library uses it.",
   ],
   mail: ["API: mail", "The state of mail, and the domain that it is sent from."],
   settings: ["API: settings and keys", "An environment's settings, its keys and the connector."],

@@ -199,7 +199,7 @@ async function checkKey(tx: Reader, { dataDir, masterKey }: DoctorTarget): Promi
   if (state === "none") {
     return pass(
       "master key",
-      key === null ? "None yet, and no secret needs one." : `${where} is there; no secret is sealed yet.`,
+      key === null ? "None yet, and no secret needs one." : `${where} exists; no secret is sealed yet.`,
     );
   }
   return key === null
@@ -233,7 +233,7 @@ async function checkQueue(tx: Reader, { clock }: DoctorTarget): Promise<Finding>
   const waited = clock.now() - row.oldest;
   const message = `Waiting for their turn: ${formatCount(waiting, "event")}, the oldest for ${formatDuration(waited)}.`;
   if (waited < LONG_WAIT_MS) return pass("queue", message);
-  return warn("queue", message, "see that the server runs and what its log says");
+  return warn("queue", message, "check that the server runs, and read its log");
 }
 
 interface DeadCount {

@@ -40,14 +40,16 @@ function checkVersions(nodes: readonly Node[]): Finding {
 /** Compares the base URLs, because links in mails, receiver URLs and sessions use them, whichever node made them. */
 function checkBaseUrls(nodes: readonly Node[]): Finding {
   const alike = [...Map.groupBy(nodes, ({ baseUrl }) => baseUrl)].filter(([baseUrl]) => baseUrl !== null);
-  if (alike.length === 0) return pass("nodes' base URLs", "No node says which it has.");
+  if (alike.length === 0) return pass("nodes' base URLs", "No node reports its base URL.");
   const [[first] = [""]] = alike;
-  const node = nodes.some(({ baseUrl }) => baseUrl === null) ? "node that tells its own" : "node";
+  const node = nodes.some(({ baseUrl }) => baseUrl === null) ? "node that reports its base URL" : "node";
   if (alike.length < 2 && first !== "") return pass("nodes' base URLs", `Every ${node} has ${first}.`);
   const parts = alike.map(([baseUrl, some]) => `${some.map(formatNode).join(" and ")}: ${baseUrl || "none"}`);
   return warn(
     "nodes' base URLs",
-    alike.length < 2 ? `No ${node} was given one: each names itself.` : `They differ: ${parts.join("; ")}.`,
+    alike.length < 2
+      ? `No ${node} has a configured base URL: each uses its own address.`
+      : `They differ: ${parts.join("; ")}.`,
     "start every node with the same --base-url (RELAY_BASE_URL), the https origin that browsers and senders open",
   );
 }

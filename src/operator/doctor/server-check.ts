@@ -165,7 +165,7 @@ async function checkDurability(_: Reader, { settings }: Server): Promise<Finding
 /** A user whose triggers the service could not enable fails before this check. */
 async function checkTriggers(_: Reader, { settings }: Server): Promise<Finding> {
   if (settings.session_replication_role !== "replica")
-    return pass("triggers", "They fire: what is written there is counted, and told to every node.");
+    return pass("triggers", "They run: Relay counts writes of other programs and notifies every node.");
   return warn(
     "triggers",
     "session_replication_role is replica for this user. The service sets it to origin for its own connections. Nodes do not notice writes of other programs that use this user.",

@@ -159,7 +159,9 @@ export class OidcClient {
         },
       );
       if (configuration.serverMetadata().issuer.includes("{"))
-        throw new OperatorRequestFailed("The issuer URL is of all tenants: name the URL of one tenant.");
+        throw new OperatorRequestFailed(
+          "The issuer URL is shared by all tenants: use the URL of one tenant.",
+        );
       return configuration;
     } catch (error) {
       throw rejectFailure(provider, openId, error);

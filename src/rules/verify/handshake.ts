@@ -79,8 +79,8 @@ const HANDSHAKES = {
         readOnce(query, `hub.${name}`),
       );
       if (token == null || !isSameText(token, verifyToken))
-        return "hub.verify_token is not the relay's verify token, or is there twice";
-      if (mode !== "subscribe") return "hub.mode is not subscribe, or is there twice";
+        return "hub.verify_token is not the relay's verify token, or appears twice";
+      if (mode !== "subscribe") return "hub.mode is not subscribe, or appears twice";
       return echo(challenge, "hub.challenge");
     },
     sample: (challenge, token) =>
@@ -230,7 +230,7 @@ export function answerHandshake({ answer }: Handshake, received: ReceivedRequest
 }
 
 function echo(challenge: unknown, name: string): HandshakeAnswer | string {
-  if (challenge === null) return `${name} is missing or is there twice`;
+  if (challenge === null) return `${name} is missing or appears twice`;
   return typeof challenge === "string" && CHALLENGE.test(challenge)
     ? new HandshakeAnswer(challenge)
     : `${name} ${NO_ECHO}`;

@@ -24,7 +24,7 @@ export const recordsSet: Command = {
   words: ["records", "set"],
   summary: "write a new record, or replace one with --id",
   details:
-    "Without --id, each run creates a new record. With --id, the JSON replaces all data of the record; owner and recipient stay unless you give them. Without the JSON argument, the command reads standard input. Relays that watch the collection hear of it.",
+    "Without --id, each run creates a new record. With --id, the JSON replaces all data of the record; owner and recipient stay unless you give them. Without the JSON argument, the command reads standard input. Relays that watch the collection run.",
   arguments: [
     COLLECTION,
     { name: "json", help: "an object with the fields of the collection", optional: true },
@@ -92,8 +92,7 @@ async function readPeople(input: Input, find: (who: string) => Promise<string>):
 export const recordsDelete: Command = {
   words: ["records", "delete"],
   summary: "permanently delete a record",
-  details:
-    "Its files stay: delete them with relay files delete. Relays that watch the collection hear of it.",
+  details: "Its files stay: delete them with relay files delete. Relays that watch the collection run.",
   arguments: [COLLECTION, RECORD_ID],
   options: [
     {
