@@ -157,12 +157,15 @@ export class Ground implements AsyncDisposable {
   /** Waits until no event is queued or running. */
   async untilDone(): Promise<void> {
     const open = () =>
-      this.rows<{ id: bigint; state: string; attempts: bigint; reason: string | null }>(
-        "SELECT seq AS id, state, attempts, reason FROM event WHERE state IN ('queued', 'running')",
+      this.rows<{ id: bigint; state: string; attempts: bigint; reason: string | null; waitsMs: bigint | null }>(
+        `SELECT seq AS id, state, attempts, reason, next_attempt_at - (extract(epoch FROM now()) * 1000)::bigint AS "waitsMs"
+           FROM event WHERE state IN ('queued', 'running')`,
       );
     const left = await untilNoneLeft(async () => (await open()).length);
     const [first] = left === 0 ? [] : await open();
-    if (first !== undefined) throw new Error(`Stuck: ${left}, first ${String(first.id)} ${first.state} ${first.reason}`);
+    if (first === undefined) return;
+    const { id, state, attempts, reason, waitsMs } = first;
+    throw new Error(`Stuck: ${left}, first ${id} ${state} ${reason} after ${attempts} attempts, due in ${waitsMs} ms`);
   }
 
   /** Ends the connections of every node. */
