@@ -112,7 +112,7 @@ const GROUPS: readonly (readonly [why: string, files: readonly string[]])[] = [
       "test/flow/read-all.test.ts",
       "test/flow/rejection-cause.test.ts",
       "test/flow/run-memory.test.ts",
-      "test/flow/sale-nobody.test.ts",
+      "test/flow/sale-without-person.test.ts",
       "test/flow/sale-order.test.ts",
       "test/flow/secret-overlap.test.ts",
       "test/flow/silent-failure.test.ts",

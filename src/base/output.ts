@@ -20,7 +20,7 @@ export class LineOutput {
   #stream: OutputStream | null = null;
   #waitingBytes = 0;
   #dropped = 0;
-  #untold = 0;
+  #unreported = 0;
 
   /** `open` runs with the first line. */
   constructor(open: () => OutputStream) {
@@ -67,13 +67,13 @@ export class LineOutput {
 
   #drop(): void {
     this.#dropped += 1;
-    this.#untold += 1;
+    this.#unreported += 1;
   }
 
   #reportDropped(): void {
-    if (this.#untold === 0 || this.#listeners.size === 0) return;
-    const lines = this.#untold;
-    this.#untold = 0;
+    if (this.#unreported === 0 || this.#listeners.size === 0) return;
+    const lines = this.#unreported;
+    this.#unreported = 0;
     for (const listener of this.#listeners) listener(lines);
   }
 }

@@ -33,7 +33,7 @@ const NOT_RECORDED =
   "The service cannot use its database yet, so nothing was recorded: send the request again.";
 
 /** Errors of full or failing disks, quotas, size limits and another process's lock on the database. A start retries after them. */
-const MENDS = /^(SQLITE_(FULL|IOERR|BUSY|LOCKED)|ENOSPC$|EDQUOT$|EFBIG$|EIO$)/;
+const TEMPORARY = /^(SQLITE_(FULL|IOERR|BUSY|LOCKED)|ENOSPC$|EDQUOT$|EFBIG$|EIO$)/;
 
 /** Holds the port until the service listens on it. Receivers answer that senders must retry. */
 export class EarlyPort {
@@ -142,7 +142,7 @@ function whatIsWanting(error: unknown, dataDir: string): keyof typeof WAITS | nu
   if (isAway(error)) return "database";
   const code = fileErrorCode(error);
   // A disk without free inodes causes the same error as a file that cannot be opened.
-  if (MENDS.test(code) || (code.startsWith("SQLITE_CANTOPEN") && isFull(dataDir))) return "disk";
+  if (TEMPORARY.test(code) || (code.startsWith("SQLITE_CANTOPEN") && isFull(dataDir))) return "disk";
   const cause = error instanceof Error ? error.cause : undefined;
   return cause === undefined ? null : whatIsWanting(cause, dataDir);
 }

@@ -34,7 +34,7 @@ const stored = async (): Promise<Map<string, string>> => {
 };
 const refuse = (ids: readonly string[]) =>
   refuseRows(running.service.store, "BEFORE INSERT ON event", `json_extract(NEW.payload, '$.event.id') IN (${ids.map((id) => `'${id}'`).join()})`);
-const mend = () => takeRowsAgain(running.service.store);
+const acceptWrites = () => takeRowsAgain(running.service.store);
 
 test("repeated events are stored once each, and every response names the row of the right event", async () => {
   const ids = range("a", 20);
@@ -56,7 +56,7 @@ test.each([[[0]], [[15]], [[29]], [[0, 1, 13, 28, 29]]])(
     for (const { id, status, body } of answers)
       expect([id, status, body.code]).toEqual([id, broken.includes(id) ? 503 : 200, broken.includes(id) ? "not_recorded" : undefined] as never);
     expect((await stored()).size).toBe(30 - broken.length);
-    await mend();
+    await acceptWrites();
     const again = await send(ids);
     for (const { id, status, body } of again) expect([id, status, body.duplicate ?? false]).toEqual([id, 200, !broken.includes(id)]);
     // Thirty places are used, however often the requests were tried.

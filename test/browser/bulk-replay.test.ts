@@ -29,7 +29,7 @@ async function die(name: string, count: number): Promise<string[]> {
   return made;
 }
 
-async function mend(name: string): Promise<void> {
+async function fix(name: string): Promise<void> {
   const { relay } = (await running.api("GET", `/relays/${name}`, undefined, "local")).body;
   const body = { definition: define(name, "notes"), version: relay.version };
   expect((await running.api("PUT", `/relays/${name}`, body, "local")).status).toBe(200);
@@ -93,7 +93,7 @@ test("an invalid rate is rejected at its field", async () => {
 });
 
 test("progress survives the page, is shown on the events page and on the relay's page, and can be stopped", async () => {
-  await mend("orders");
+  await fix("orders");
   const dialog = page.getByRole("dialog");
   // Chooses a rate at which even a slow machine arrives before the end.
   await dialog.getByLabel("Maximum events per second").fill("1");

@@ -66,11 +66,11 @@ test("an ended reset link says so before the form, and a new one in the same tab
 
 test("a link page without a reachable service says so, and continues after the service returns", async () => {
   const link = await makeLink("reset");
-  const mend = await cutOff(page, "**/api/**");
+  const reconnect = await cutOff(page, "**/api/**");
   await page.goto(link);
   await page.getByText("The service cannot be reached").waitFor();
   expect(page.url()).toEndWith("/reset");
-  mend();
+  reconnect();
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByLabel("Password").waitFor();
 });

@@ -132,11 +132,11 @@ test("a hidden tab sends no request and follows no stream, and shows new data wh
 });
 
 test("without the service, nothing is called live and the time of the loss is shown, until it is live again", async () => {
-  const mend = await cutOff(page, "**/api/**");
+  const reconnect = await cutOff(page, "**/api/**");
   await running.restart();
   await mark.getByText(/^From before \d\d:\d\d$/).waitFor();
   expect(await page.locator(".live.on").count()).toBe(0);
-  mend();
+  reconnect();
   await mark.getByText("Live", { exact: true }).waitFor();
 });
 

@@ -195,10 +195,10 @@ test("the dashboard creates an app, and opens its development environment", asyn
 test("an unreachable service is reported in a sentence, and the page recovers", async () => {
   await page.goto(at("relays"));
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
-  const mend = await cutOff(page, "**/api/**");
+  const reconnect = await cutOff(page, "**/api/**");
   await page.goto(at("relays")).catch(() => undefined);
   await page.getByText("The service cannot be reached").waitFor();
-  mend();
+  reconnect();
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
 });

@@ -44,7 +44,7 @@ test.each(MOVED)("the address %s of an earlier release leads to %s", async (old,
 test("a page whose code fails to load says so, and loads again", async () => {
   await page.goto(at("relays"));
   await page.getByRole("heading", { name: "Relays", exact: true }).waitFor();
-  const mend = await cutOff(page, /\.js$/);
+  const reconnect = await cutOff(page, /\.js$/);
   await page.evaluate(() => {
     const link = document.body.appendChild(document.createElement("a"));
     link.href = `${location.pathname}/to/production`;
@@ -53,7 +53,7 @@ test("a page whose code fails to load says so, and loads again", async () => {
   });
   await page.getByText("This page could not load. The service cannot be reached, or it was updated.").waitFor();
   await page.getByRole("heading", { name: "Promote to production" }).waitFor();
-  mend();
+  reconnect();
   await page.getByRole("button", { name: "Load again" }).click();
   // The page has loaded, because its own message is visible.
   await page.getByText("Local development reads its own service directory, and accepts no sync").waitFor();

@@ -150,7 +150,7 @@ export class Ground implements AsyncDisposable {
   async timeTakeover(id: string): Promise<number> {
     const held = "SELECT environment_id FROM node_lease WHERE node = $1 AND until > 0";
     const begunMs = performance.now();
-    if ((await untilNoneLeft(async () => (await this.rows(held, id)).length)) > 0) throw new Error(`Nobody takes over from ${id}.`);
+    if ((await untilNoneLeft(async () => (await this.rows(held, id)).length)) > 0) throw new Error(`No node takes over from ${id}.`);
     return performance.now() - begunMs;
   }
 

@@ -106,7 +106,7 @@ test("a disconnected node says so to senders, also if the connection hangs witho
   expect(refused).toStartWith('meanwhile: 503 {"code":"not_recorded"');
   const causes = node.lines().map(({ cause }) => cause);
   expect(causes).toContain("The database answers neither open requests nor new connections.");
-  proxy.mend();
+  proxy.reconnect();
   await until("it records again", () =>
     post({ service }, tenant, "orders", "after").then(
       () => true,

@@ -37,7 +37,7 @@ async function countOf(state: string, name = "orders"): Promise<number> {
   return (await running.rows<{ count: number }>(sql, state, name))[0]?.count ?? 0;
 }
 
-const mend = (name = "orders") => editRelay(running, define(name, [GRANT, WRITE]));
+const fix = (name = "orders") => editRelay(running, define(name, [GRANT, WRITE]));
 const begin = (body: object = {}) => running.api("POST", "/bulk-replays", { state: "dead", ...body });
 const plan = async (body: object = {}) => (await running.api("POST", "/bulk-replays/plan", { state: "dead", ...body })).body.plan;
 const show = async (id: string) => (await running.api("GET", `/bulk-replays/${id}`)).body.replay;
@@ -81,7 +81,7 @@ test("the preview reports the matches, their relays and each action's effect, an
 
 test("each matching event runs once more, oldest first, and does not repeat finished actions", async () => {
   const ids = await die(60);
-  await mend();
+  await fix();
   const begun = await begin();
   expect(begun.status).toBe(202);
   expect(begun.body.replay).toMatchObject({ state: "running", matched: 60, replayed: 0, perSecond: 50, filter: { state: "dead" } });
@@ -102,7 +102,7 @@ test("each matching event runs once more, oldest first, and does not repeat fini
 test("a reason filter selects only matching events, and a node of 0.15.0, which ignores reasons, selects none", async () => {
   await die(6);
   await running.service.store.write("app", (tx) => tx.run("UPDATE event SET reason = 'call_failed' WHERE seq % 2 = 0"));
-  await mend();
+  await fix();
   const { id, filter } = (await begin({ reason: "call_failed" })).body.replay;
   expect(filter).toEqual({ state: "dead", reason: "call_failed" });
   const [kept] = await running.rows<{ chosen: string; at: number }>("SELECT chosen, environment_id AS at FROM bulk_replay");
@@ -138,7 +138,7 @@ test("a bulk replay that an earlier version started has no results, and a replay
   const { id } = (await begin()).body.replay;
   const { results } = await finish(id);
   expect(results).toMatchObject({ succeeded: 0, failed: 2, pending: 0 });
-  await mend();
+  await fix();
   await running.api("POST", `/events/${first}/replay`);
   await running.drain();
   expect((await show(id)).results).toEqual(results);
@@ -169,7 +169,7 @@ test("skips an event that arrived before the replay and failed after its start",
 
 test("includes every event after the clock was set back", async () => {
   await die(5);
-  await mend();
+  await fix();
   running.clock.jump(-3_600_000);
   const { id } = (await begin()).body.replay;
   expect(await finish(id)).toMatchObject({ state: "done", matched: 5, replayed: 5 });
@@ -186,7 +186,7 @@ test("counts and skips events of a relay with an action that this version does n
 
 test("never exceeds the requested rate", async () => {
   await die(40);
-  await mend();
+  await fix();
   const { id } = (await begin({ perSecond: 10 })).body.replay;
   await running.clock.advance(1_000);
   let last = (await show(id)).replayed;
@@ -201,7 +201,7 @@ test("never exceeds the requested rate", async () => {
 
 test("resumes after a restart, and replays no event twice", async () => {
   await die(40);
-  await mend();
+  await fix();
   const { id } = (await begin({ perSecond: 10 })).body.replay;
   await running.clock.advance(2_000);
   const { replayed } = await show(id);
@@ -214,7 +214,7 @@ test("resumes after a restart, and replays no event twice", async () => {
 
 test("stops on request, while the events that it queued still run", async () => {
   await die(40);
-  await mend();
+  await fix();
   const { id } = (await begin({ perSecond: 10 })).body.replay;
   await running.clock.advance(2_000);
   const stopped = (await running.api("POST", `/bulk-replays/${id}/stop`)).body.replay;
@@ -282,7 +282,7 @@ describe("the filter", () => {
 
 test("a blocked replay does not delay another environment's replay", async () => {
   await die(3);
-  await mend();
+  await fix();
   await running.service.store.write("app", (tx) =>
     tx.run(
       `INSERT INTO bulk_replay (id, environment_id, state, chosen, per_second, matched, cursor, until_seq, created_by, created_at)
@@ -306,7 +306,7 @@ test("one replay runs at a time in an environment, also when two start at once",
 
 test("the command line shows the preview, asks for confirmation, lists replays and stops one", async () => {
   await die(40);
-  await mend();
+  await fix();
   const here = { cwd: running.dataDir, env: running.commandEnv, clock: running.clock };
   const at = ["--data-dir", running.dataDir, "--environment", "development"];
   const planned = await runCommand(["replays", "start", "--plan", ...at], here);
@@ -336,7 +336,7 @@ test("the command line shows the preview, asks for confirmation, lists replays a
 
 test("the command waits until each event has its result, and its exit code says whether one failed", async () => {
   await die(11);
-  await mend();
+  await fix();
   const here = { cwd: running.dataDir, env: running.commandEnv, clock: running.clock };
   const at = ["--data-dir", running.dataDir, "--environment", "development"];
   const waitFor = async (...words: string[]) => {
@@ -368,7 +368,7 @@ test("includes an event that died on arrival, also without the time that version
   }
   expect(await running.rows("SELECT count(*) AS count FROM event WHERE state = 'dead' AND finished_at IS NOT NULL")).toEqual([{ count: 3 }]);
   await running.service.store.write("app", (tx) => tx.run("UPDATE event SET finished_at = NULL WHERE seq = 3"));
-  await mend();
+  await fix();
   expect((await plan()).matched).toBe(3);
   expect(await finish((await begin()).body.replay.id)).toMatchObject({ state: "done", replayed: 3 });
 });

@@ -238,7 +238,7 @@ test("relay mcp works next to a service, and with RELAY_URL and RELAY_KEY", asyn
     const { tools } = await direct.listTools();
     expect(tools.map(({ name }) => name)).toContain("pause_relay");
     expect((await call(direct, "list_relays")).json.items).toEqual([]);
-    expect((await call(direct, "read_relay", { name: "nobody" })).json).toMatchObject({ code: "not_found", docs: `${url}/docs/errors/not_found` });
+    expect((await call(direct, "read_relay", { name: "missing" })).json).toMatchObject({ code: "not_found", docs: `${url}/docs/errors/not_found` });
     await using set = startCli(["settings", "set", "connector.saves", "on"], { cwd });
     expect(await set.exited).toBe(0);
     const { version } = (await call(direct, "read_catalog")).json;

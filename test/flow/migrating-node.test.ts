@@ -164,7 +164,7 @@ test("a silent database makes it give up the connection, wait, and resume the mi
     expect.objectContaining({ cause: expect.stringMatching(/^The database gave no answer for \d+ s\.$/) }),
   ]);
   await holder.unsafe("COMMIT");
-  proxy.mend();
+  proxy.reconnect();
   await serves(node);
 });
 

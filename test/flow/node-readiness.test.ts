@@ -39,7 +39,7 @@ test("a silent database makes the node unready until it answers again", async ()
   await Bun.sleep(KEPT_MS);
   proxy.cut();
   expect(await ready()).toEqual({ status: 503, problem: expect.stringContaining("given no answer for three seconds") });
-  proxy.mend();
+  proxy.reconnect();
   await until("it is ready", async () => (await ready()).status === 200, 50);
 });
 

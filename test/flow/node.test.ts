@@ -55,7 +55,7 @@ function areSpread(...nodes: Node[]): boolean {
 
 function holderOf({ id }: Tenant): Node {
   const holder = [one, other].find(({ service }) => service.leases.holds(id));
-  if (holder === undefined) throw new Error(`Nobody holds ${id}.`);
+  if (holder === undefined) throw new Error(`No node holds ${id}.`);
   return holder;
 }
 

@@ -37,9 +37,9 @@ test.each([
   expect(list.body.items[1].odd).toBe(undefined);
   expect(await running.api("GET", `${RECORDS}/${id}`)).toMatchObject({ status: 200, body: { record: told } });
   expect((await running.api("GET", `${RECORDS}?q=abc`)).status).toBe(200);
-  const mended = await running.api("PUT", `${RECORDS}/${id}`, { data: { text: "mended" } });
-  expect(mended).toMatchObject({ status: 200, body: { record: { id, data: { text: "mended" } } } });
-  expect(mended.body.record.odd).toBe(undefined);
+  const fixed = await running.api("PUT", `${RECORDS}/${id}`, { data: { text: "fixed" } });
+  expect(fixed).toMatchObject({ status: 200, body: { record: { id, data: { text: "fixed" } } } });
+  expect(fixed.body.record.odd).toBe(undefined);
   expect((await running.api("DELETE", `${RECORDS}/${id}`)).status).toBe(204);
   await write();
   expect((await running.api("DELETE", `${RECORDS}/${id}`)).status).toBe(204);

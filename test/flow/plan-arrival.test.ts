@@ -8,7 +8,7 @@ import { receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 /**
- * In `fails`, the plan is not sold through its relay, so the event is dead. `sold again` sells it again. `mended` sells it again and replays the
+ * In `fails`, the plan is not sold through its relay, so the event is dead. `sold again` sells it again. `basic fixed` sells it again and replays the
  * event. `stop-basic` ends the same subscription as `end-basic`.
  */
 type Does =
@@ -20,7 +20,7 @@ type Does =
   | "stop-basic"
   | "basic fails"
   | "basic sold again"
-  | "basic mended"
+  | "basic fixed"
   | "pause basic"
   | "resume basic"
   | "pause end-basic"
@@ -34,7 +34,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["basic", "1"],
       ["basic fails", "2"],
       ["pro", "3"],
-      ["basic mended", ""],
+      ["basic fixed", ""],
     ],
     "basic basic pro pro",
     3,
@@ -68,7 +68,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["pro", "1"],
       ["basic fails", "2"],
       ["pro", "3"],
-      ["basic mended", ""],
+      ["basic fixed", ""],
     ],
     "pro pro pro pro",
     3,
@@ -90,7 +90,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["pro", "1"],
       ["pro", "2"],
       ["basic fails", "3"],
-      ["basic mended", ""],
+      ["basic fixed", ""],
     ],
     "pro pro pro basic",
     3,
@@ -100,7 +100,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
     [
       ["basic", "1"],
       ["basic fails", "2"],
-      ["basic mended", ""],
+      ["basic fixed", ""],
     ],
     "basic basic basic",
     2,
@@ -111,7 +111,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["basic", "1"],
       ["basic fails", "2"],
       ["pro", "3"],
-      ["basic mended", ""],
+      ["basic fixed", ""],
       ["basic", "4"],
     ],
     "basic basic pro pro basic",
@@ -124,7 +124,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["basic fails", "2"],
       ["pro", "3"],
       ["end-pro", "4"],
-      ["basic mended", ""],
+      ["basic fixed", ""],
     ],
     "basic basic pro free free",
     3,
@@ -135,7 +135,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["basic fails", "1"],
       ["pro", "2"],
       ["end-pro", "3"],
-      ["basic mended", ""],
+      ["basic fixed", ""],
     ],
     "free pro free free",
     2,
@@ -146,7 +146,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["basic fails", "1"],
       ["pro", "2"],
       ["end by hand", ""],
-      ["basic mended", ""],
+      ["basic fixed", ""],
     ],
     "free pro free basic",
     2,
@@ -182,7 +182,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["basic", "1"],
       ["basic fails", "2"],
       ["end-basic", "3"],
-      ["basic mended", ""],
+      ["basic fixed", ""],
       ["basic", "4"],
     ],
     "basic basic free free basic",
@@ -195,7 +195,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["end-basic", "2"],
       ["basic fails", "3"],
       ["end-basic", "4"],
-      ["basic mended", ""],
+      ["basic fixed", ""],
     ],
     "basic free free free free",
     2,
@@ -207,7 +207,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["end-basic", "2"],
       ["basic fails", "3"],
       ["end-basic", "2"],
-      ["basic mended", ""],
+      ["basic fixed", ""],
     ],
     "basic free free free free",
     2,
@@ -240,7 +240,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["basic", "1"],
       ["basic fails", "2"],
       ["end by hand", ""],
-      ["basic mended", ""],
+      ["basic fixed", ""],
     ],
     "basic basic free basic",
     2,
@@ -251,7 +251,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["basic", "1"],
       ["basic fails", "2"],
       ["pro", "3"],
-      ["basic mended", ""],
+      ["basic fixed", ""],
       ["basic", "4"],
       ["end-basic", "2"],
     ],
@@ -305,7 +305,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["pause end-basic", ""],
       ["end-basic", "3"],
       ["basic", "4"],
-      ["basic mended", ""],
+      ["basic fixed", ""],
       ["resume end-basic", ""],
     ],
     "basic basic basic basic basic basic basic basic",
@@ -320,7 +320,7 @@ const TABLE: [name: string, steps: Step[], plans: string, payments: number][] = 
       ["basic fails", "3"],
       ["stop-basic", "4"],
       ["resume end-basic", ""],
-      ["basic mended", ""],
+      ["basic fixed", ""],
     ],
     "basic basic basic basic free free free",
     2,
@@ -357,7 +357,7 @@ async function take([does, ref]: Step, email: string, id: string, dead: string):
     expect((await running.api("POST", `/subscriptions/${own.id}/end`)).status).toBe(200);
   } else if (does === "basic sold again") {
     await soldThrough("basic", "basic");
-  } else if (does === "basic mended") {
+  } else if (does === "basic fixed") {
     await soldThrough("basic", "basic");
     expect((await replay(running, dead)).status).toBe(202);
   } else {

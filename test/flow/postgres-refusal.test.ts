@@ -100,10 +100,10 @@ const CASES: [what: string, change: (url: URL) => void, check: string, why: stri
   [
     "an unknown host",
     (url) => {
-      url.hostname = "nobody.invalid";
+      url.hostname = "unknown.invalid";
     },
     "connection",
-    "no address was found for the host nobody.invalid",
+    "no address was found for the host unknown.invalid",
     "check that PostgreSQL runs there",
   ],
   [

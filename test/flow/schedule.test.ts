@@ -203,7 +203,7 @@ describe("ticks due before a change of the trigger", () => {
     await running.direct.breakWrites("INSERT", "event", "a plan records a tick");
     const { status, body } = await running.api("POST", "/sync/plan", { relays: [quick], replaceEdited: true });
     expect([status, body.changes, body.entries[0].refusal]).toEqual([200, 1, null]);
-    await running.direct.mend("event");
+    await running.direct.fix("event");
   });
 
   test("are not recorded for a clock that is not trusted yet", async () => {

@@ -20,9 +20,9 @@ export interface DirectDatabase {
   tables(): Promise<ReadonlyMap<string, readonly Column[]>>;
   /** Runs statements in one transaction, in which the database checks only unique keys. */
   runUnchecked(statements: readonly (readonly [sql: string, values: readonly SqlValue[]])[]): Promise<void>;
-  /** Makes every `INSERT` into the table, or `DELETE` from it, fail with this message until `mend`. `where` limits this to matching rows. */
+  /** Makes every `INSERT` into the table, or `DELETE` from it, fail with this message until `fix`. `where` limits this to matching rows. */
   breakWrites(what: "INSERT" | "DELETE", table: string, message: string, where?: string): Promise<void>;
-  mend(table: string): Promise<void>;
+  fix(table: string): Promise<void>;
   /**
    * Leaves space on the store's disk for about this many rows of 4 kB. On PostgreSQL only inserts into this table fail after that. The returned
    * function frees the disk again.
@@ -78,7 +78,7 @@ function besideFile(file: string): DirectDatabase {
       exec(
         `CREATE TRIGGER broken_${table} BEFORE ${what} ON ${table} ${where === undefined ? "" : `WHEN ${where}`} BEGIN SELECT RAISE(ABORT, '${message}'); END`,
       ),
-    mend: (table) => exec(`DROP TRIGGER broken_${table}`),
+    fix: (table) => exec(`DROP TRIGGER broken_${table}`),
     async fillDisk(store, { rows }) {
       const [pages] = await store.read((tx) => tx.all<{ page_count: number }>("PRAGMA page_count"));
       // The limit applies only to the connection that sets it, so the store's own connection sets it.
@@ -136,7 +136,7 @@ function besidePostgres(database: DatabaseUrl, store: () => Store): DirectDataba
       `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${when} RAISE EXCEPTION '${message}' USING ERRCODE = '${state}'; ${when === "" ? "" : "END IF;"} RETURN NEW; END $$;
        CREATE TRIGGER ${name} BEFORE ${on} EXECUTE FUNCTION ${name}()`,
     );
-  const mend = (name: string) => script(`DROP FUNCTION ${name} CASCADE`);
+  const fix = (name: string) => script(`DROP FUNCTION ${name} CASCADE`);
   return {
     run: async (sql, ...values) => {
       await use(async (connection) => {
@@ -180,7 +180,7 @@ function besidePostgres(database: DatabaseUrl, store: () => Store): DirectDataba
         state: "P0001",
         when: where === undefined ? "" : `IF ${where} THEN`,
       }),
-    mend: (table) => mend(`broken_${table}`),
+    fix: (table) => fix(`broken_${table}`),
     async fillDisk(store, { table, rows }) {
       const before = await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`));
       const when = `IF (SELECT count(*) FROM ${table}) >= ${(before?.count ?? 0) + rows} THEN`;
@@ -189,7 +189,7 @@ function besidePostgres(database: DatabaseUrl, store: () => Store): DirectDataba
         state: "53100",
         when,
       });
-      return { freeSpace: () => mend("disk_is_full") };
+      return { freeSpace: () => fix("disk_is_full") };
     },
     async whileUnwritable(work) {
       // A transaction updates this table only when it takes the writer lock over from another node.
@@ -198,7 +198,7 @@ function besidePostgres(database: DatabaseUrl, store: () => Store): DirectDataba
       try {
         await work();
       } finally {
-        await mend("unwritable");
+        await fix("unwritable");
       }
     },
   };

@@ -16,7 +16,7 @@ interface PostgresProxy extends Disposable {
   /** Counts the connections so far with this application name. */
   count(name: string): number;
   /** Drops the silent connections, and accepts new ones. */
-  mend(): void;
+  reconnect(): void;
   /** Refuses new connections. */
   isClosed: boolean;
   /** Refuses new connections with this application name. */
@@ -100,7 +100,7 @@ export async function openPostgresProxy(databaseUrl: string, { near: nearPort = 
       for (const way of [...ways]) if (way.name === name) drop(way);
     },
     count: (name) => names.filter((one) => one === name).length,
-    mend() {
+    reconnect() {
       isCut = false;
       for (const way of [...ways]) if (way.isSilent) drop(way);
     },

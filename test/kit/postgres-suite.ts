@@ -102,7 +102,7 @@ const LONG_RULES: readonly string[] = [
 const LONG_FLOWS: readonly string[] = [
   ...["recent-change", "newer-change"],
   ...["test-event", "fix-and-replay", "import-missed", "run-memory", "event-count", "event-waits", "events-expiring", "event-cause"],
-  ...["schedule", "recent-call", "recent-call-overlap", "unknown-call", "purchase-story", "sale-order", "sale-nobody", "alert-burst"],
+  ...["schedule", "recent-call", "recent-call-overlap", "unknown-call", "purchase-story", "sale-order", "sale-without-person", "alert-burst"],
   ...[
     "person-timeline",
     "checklist",

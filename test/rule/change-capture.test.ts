@@ -21,7 +21,7 @@ const warningsOf = async ({ store }: WatchedRecords): Promise<string[]> =>
 const BROKEN = `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
   SELECT 'rec_broken', environment_id, name, ?1, 'by hand', 0, 0 FROM collection WHERE name = 'notes'
   AND environment_id = (SELECT id FROM environment WHERE name = 'development')`;
-const MENDED = `UPDATE record SET data = '{"title":"after"}', updated_at = 1 WHERE id = 'rec_broken'`;
+const FIXED = `UPDATE record SET data = '{"title":"after"}', updated_at = 1 WHERE id = 'rec_broken'`;
 const relays = async (records: WatchedRecords): Promise<string[]> => (await records.fired()).map((event) => event.relay);
 
 describe("a relay fires", () => {
@@ -540,16 +540,16 @@ describe("an interruption", () => {
     expect(records.logged.join().includes("rec_broken")).toBe(told);
   });
 
-  const mends: [string, object, string, (records: WatchedRecords) => Promise<void>][] = [
-    ["written again", { on: ["updated"], where: { title: "after" } }, "{not json", (records) => records.direct.run(MENDED)],
-    ["written again from a list", { on: ["updated"], where: { title: "after" } }, "[1]", (records) => records.direct.run(MENDED)],
+  const fixes: [string, object, string, (records: WatchedRecords) => Promise<void>][] = [
+    ["written again", { on: ["updated"], where: { title: "after" } }, "{not json", (records) => records.direct.run(FIXED)],
+    ["written again from a list", { on: ["updated"], where: { title: "after" } }, "[1]", (records) => records.direct.run(FIXED)],
     ["deleted", { on: ["deleted"] }, "{not json", (records) => records.direct.run("DELETE FROM record WHERE id = 'rec_broken'")],
   ];
-  test.each(mends)("a record with unreadable data fires once it is %s", async (_, trigger, data, mend) => {
+  test.each(fixes)("a record with unreadable data fires once it is %s", async (_, trigger, data, fix) => {
     await using records = await openWatchedRecords();
     await records.watch("watcher", trigger);
     await records.direct.run(BROKEN, data);
-    await mend(records);
+    await fix(records);
     await records.drain();
     expect((await records.fired()).map(({ payload }) => payload.record.id)).toEqual(["rec_broken"]);
   });

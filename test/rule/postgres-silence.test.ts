@@ -96,7 +96,7 @@ const CASES: Record<string, (io: Io) => Promise<void>> = {
   async "abandons a server that became unreachable"({ store, proxy }) {
     proxy.cut();
     expect(await store.write("app", addApp("a")).catch((error: unknown) => error)).toBeInstanceOf(StoreUnavailable);
-    proxy.mend();
+    proxy.reconnect();
     await untilDone(() => store.write("app", addApp("b")));
     expect(await store.read(listApps)).toEqual(["b", "first"]);
   },
@@ -111,7 +111,7 @@ const CASES: Record<string, (io: Io) => Promise<void>> = {
       );
     const both = (id: string) => Promise.all([ended(store.write("app", addApp(id))), ended(store.read(listApps))]);
     expect([await both("a"), await both("b")]).toEqual(Array(2).fill(Array(2).fill(CUT_OFF)));
-    proxy.mend();
+    proxy.reconnect();
     await untilDone(() => store.write("app", addApp("c")));
   },
   async "abandons at once a connection whose other end is gone, as after a takeover of the address"({ store, proxy, admin }) {

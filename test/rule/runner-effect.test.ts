@@ -100,7 +100,7 @@ describe("an action that throws", () => {
     expect(running.logged.join("\n")).toContain("a fault");
     expect([await marks(), await marks("others")]).toEqual([["before"], []]);
     expect(await running.rows("SELECT seq FROM credit")).toEqual([]);
-    await running.direct.mend("credit");
+    await running.direct.fix("credit");
     await running.clock.advance(60_000);
     await running.drain();
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
@@ -114,7 +114,7 @@ describe("an action that throws", () => {
     const event = await sendAndDrain("a");
     expect(await showEvent(running, event)).toMatchObject({ state: "queued", reason: "internal" });
     expect(await running.rows("SELECT id FROM person")).toEqual([]);
-    await running.direct.mend("person");
+    await running.direct.fix("person");
     await running.clock.advance(60_000);
     await running.drain();
     expect(await showEvent(running, event)).toMatchObject({ state: "done" });

@@ -456,7 +456,7 @@ describe("an interruption during a tick", () => {
     await table.direct.breakWrites("INSERT", "event", "no", `NEW.relay_key = (SELECT key FROM relay_key WHERE relay_id = '${id}')`);
     await table.clock.advance(MINUTE_MS);
     expect([await table.ticks("beat"), starts(await table.ticks("other"))]).toEqual([[], ["13:00"].map(onThursday)]);
-    await table.direct.mend("event");
+    await table.direct.fix("event");
     await table.clock.advance(MINUTE_MS);
     expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
   });

@@ -28,7 +28,7 @@ async function hurt(
   io.proxy.cut();
   await second.kill();
   times.push(...(await Promise.all([killed, cutOff].map((id) => ground.timeTakeover(id)))));
-  io.proxy.mend();
+  io.proxy.reconnect();
   await second.start();
   await ground.terminate();
   await Bun.sleep(4_000);

@@ -74,10 +74,10 @@ export function formatMailFailure(code: MailFailureCode, reply: string | null = 
 
 /** Formats why a mail of the server itself, such as an invitation, was not sent. */
 export function formatServerMailFailure(code: MailFailureCode): string {
-  return `${MAIL_FAILURES[code].what} ${SERVER_TODO[code] ?? "Check --mail-url (RELAY_MAIL_URL) and the server's log, then send it again."}`;
+  return `${MAIL_FAILURES[code].what} ${SERVER_ADVICE[code] ?? "Check --mail-url (RELAY_MAIL_URL) and the server's log, then send it again."}`;
 }
 
-const SERVER_TODO: Readonly<Partial<Record<MailFailureCode, string>>> = {
+const SERVER_ADVICE: Readonly<Partial<Record<MailFailureCode, string>>> = {
   address_refused: MAIL_FAILURES.address_refused.todo,
   recipient_refused: "Check the member's address.",
   stopped: "Send it again.",

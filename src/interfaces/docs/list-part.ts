@@ -4,7 +4,7 @@ import { writeTable } from "./markdown.ts";
 
 export function writeAuditActions(): string {
   const rows = Object.entries(AUDIT_ACTIONS).map(([action, sentence]) => [`\`${action}\``, sentence]);
-  return writeTable(["action", "what it tells"], rows);
+  return writeTable(["action", "meaning"], rows);
 }
 
 /** The parts of a metric that the page uses. The elements of the metrics' list have this shape. */
