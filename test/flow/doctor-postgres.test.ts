@@ -140,7 +140,7 @@ test("a pooler that drops notifications is reported, and no further check runs",
     code: 1,
     checks: ["connection ok", "pooler fail"],
   });
-  expect(items[1]?.message).toContain("a pooler in transaction mode is between");
+  expect(items[1]?.message).toContain("a pooler in transaction mode is in use");
 });
 
 test.each([

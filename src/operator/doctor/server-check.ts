@@ -84,11 +84,11 @@ async function checkPooler(database: DatabaseUrl): Promise<Finding> {
   if (await hearsNotices(database))
     return pass(
       "pooler",
-      "Notifications reach other connections, so no pooler in transaction mode is between.",
+      "Notifications reach other connections, so no pooler in transaction mode is in use.",
     );
   return fail(
     "pooler",
-    "Notifications do not reach other connections: a pooler in transaction mode is between, so nodes would not notice each other's writes.",
+    "Notifications do not reach other connections: a pooler in transaction mode is in use, so nodes would not notice each other's writes.",
     "name the server or a pooler in session mode in --database or RELAY_DATABASE; a node needs few connections",
   );
 }

@@ -45,7 +45,7 @@ export function requireLimits(rows: readonly { name: string; value: string }[]):
   if (missing.length === 0) return;
   const which = missing.map(([name, value]) => `${name} is ${had.get(name)} and must be ${value}`);
   throw new LimitsNotKept(
-    `A session of this server does not keep these settings: ${which.join(", ")}. Something between, such as a pooler, applies them to another session. Without them, one node that hangs would stop the others.`,
+    `A session of this server does not keep these settings: ${which.join(", ")}. A proxy in front of the server, such as a pooler, applies them to another session. Without them, one node that hangs would stop the others.`,
   );
 }
 
