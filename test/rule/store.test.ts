@@ -71,6 +71,19 @@ describe("a write", () => {
   });
 });
 
+test("a command that only reads waits for no lock and changes nothing in the file", async () => {
+  await store.write("app", addApp("a"));
+  const other = new Database(file);
+  const version = other.query("PRAGMA data_version").get();
+  other.exec("BEGIN IMMEDIATE");
+  const reading = await openSqlite(file, { clock: systemClock });
+  expect(await reading.read(listApps)).toEqual(["a"]);
+  await reading.close();
+  other.exec("ROLLBACK");
+  expect(other.query("PRAGMA data_version").get()).toEqual(version);
+  other.close();
+});
+
 describe("a read", () => {
   test("has one consistent view from its first to its last statement", async () => {
     const other = new Database(file);

@@ -63,9 +63,9 @@ export interface SqliteOptions {
 export async function openSqlite(file: string, options: SqliteOptions): Promise<Store> {
   const writer = new SqliteConnection(file, { readonly: false });
   try {
+    await writer.get(`PRAGMA busy_timeout = ${OPEN_TIMEOUT_MS}`);
+    await setAutoVacuum(writer);
     for (const pragma of [
-      `busy_timeout = ${OPEN_TIMEOUT_MS}`,
-      "auto_vacuum = INCREMENTAL",
       "journal_mode = WAL",
       "synchronous = FULL",
       "foreign_keys = ON",
@@ -100,6 +100,15 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
     writer.close();
     throw error;
   }
+}
+
+/** `PRAGMA auto_vacuum` of a database that frees pages on request. */
+const INCREMENTAL = 2;
+
+/** Sets it only if it differs: to set it writes to the database, syncs the disk and tells a running server that its data changed. */
+async function setAutoVacuum(connection: SqliteConnection): Promise<void> {
+  const found = await connection.get<{ auto_vacuum: number }>("PRAGMA auto_vacuum");
+  if (found?.auto_vacuum !== INCREMENTAL) await connection.get("PRAGMA auto_vacuum = INCREMENTAL");
 }
 
 class SqliteStore implements Store {
