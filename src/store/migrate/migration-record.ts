@@ -29,8 +29,9 @@ export function hashMigration(sql: string): string {
 
 /** Lists the migrations whose applied text differs from this version's, such as `migration 49 (plan-end) has another text here`. */
 export function listEdited(applied: readonly AppliedMigration[], migrations: readonly Migration[]): string[] {
+  const rows = new Map(applied.map((row) => [row.number, row]));
   return migrations.flatMap(({ number, hash }) => {
-    const row = applied.find((one) => one.number === number);
+    const row = rows.get(number);
     if (row === undefined || (row.hash ?? null) === null || row.hash === hash) return [];
     return [`migration ${number} (${row.name}) has another text here`];
   });

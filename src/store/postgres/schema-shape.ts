@@ -20,7 +20,11 @@ export async function readPostgresShape(tx: Reader): Promise<SchemaShape> {
   // Sorts here, because the server may give a user too little space to sort.
   columns.sort((one, other) => compare(one.table, other.table) || one.place - other.place);
   parts.sort((one, other) => compare(one.name, other.name));
-  return makeShape(columns, parts);
+  const tables = Map.groupBy(columns, ({ table }) => table);
+  return makeShape(
+    [...tables].map(([table, own]) => [table, own.map(({ column }) => column)]),
+    parts,
+  );
 }
 
 function compare(one: string, other: string): number {
