@@ -2,7 +2,6 @@
  * Writes files atomically, even across a power failure. A file is written under another name in the same folder, synced, and then moved to its name
  * in one step. A link at that name is replaced, not followed.
  */
-import { randomBytes } from "node:crypto";
 import {
   chmodSync,
   closeSync,
@@ -24,7 +23,7 @@ const PART = ".part";
 export function partOf(file: string): string {
   const name = basename(file);
   const hidden = name.startsWith(".") ? name : `.${name}`;
-  return join(dirname(file), `${hidden}.${randomBytes(6).toString("hex")}${PART}`);
+  return join(dirname(file), `${hidden}.${crypto.getRandomValues(Buffer.alloc(6)).toString("hex")}${PART}`);
 }
 
 /** Waits until the file's bytes are on the disk. */

@@ -45,11 +45,11 @@ test("a command of a data directory loads no other command, no route, no Postgre
   expect(loaded.filter((path) => foreign.test(path))).toEqual([]);
 });
 
-test("a list of events loads nothing that runs, verifies or sends, and no network", () => {
+test("a list of events loads nothing that runs, verifies, sends or keeps secrets, and no network", () => {
   const loaded = ["cli/events/events", "cli/api/local-api", "api/in-process", "api/event-list"].flatMap((name) =>
     listLoaded(`src/interfaces/${name}.ts`),
   );
-  const foreign = /^node:(?:dns|net|tls)|^src\/(?:engine\/runner|platform\/mail|rules\/(?:action|trigger|verify))\//;
+  const foreign = /^node:(?:crypto|dns|fs\/promises|net|tls)|^src\/(?:engine\/runner|platform\/(?:mail|secret)|rules\/(?:action|trigger|verify))\//;
   expect(loaded.filter((path) => foreign.test(path))).toEqual([]);
 });
 

@@ -2,14 +2,12 @@
  * Opens a data directory for one command, while a server may run on it. It finds the app and environment that the command means, and the
  * running service's address. It never takes the runner's lock.
  */
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import { listApps } from "../../platform/account/app.ts";
 import { type Environment, listEnvironments } from "../../platform/account/environment.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
-import { openSealer } from "../../rules/relay/master-key-proof.ts";
 import type { Reader, Store } from "../../store/port.ts";
 import { requireDatabaseFile } from "../../store/sqlite/database-file.ts";
 import {
@@ -66,7 +64,7 @@ export async function withStore<Result>(
   const isNew = !existsSync(file);
   let store: Store;
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
     store = await openExclusively(folder, file, io, lockForMigration);
   } catch (error) {
     throw explainDirectory(error, folder, io) ?? error;
@@ -151,9 +149,11 @@ function lockForMigration(folder: string, io: Io): DirectoryLock {
 }
 
 /** Opens the sealer of this data directory's secrets. Refuses with `invalid_input` if the server's own key is not available. */
-export function openSealerHere(store: Store, input: Input, io: Io): Promise<Sealer> {
+export async function openSealerHere(store: Store, input: Input, io: Io): Promise<Sealer> {
   const [dataDir, masterKey] = [readDataDir(input, io), io.env.RELAY_MASTER_KEY || null];
-  return openSealer(store, { dataDir, masterKey });
+  // The sealer is imported late, because most commands need none of it.
+  const { openSealer } = await import("../../rules/relay/master-key-proof.ts");
+  return await openSealer(store, { dataDir, masterKey });
 }
 
 /** Runs `withStore` with the environment that --app and --environment name. Fails with the names that exist. */

@@ -4,7 +4,6 @@
  * signed in before, but is no sign-in. It contains an account's address and a number, signed with the master key, and needs no row. It gives its
  * browser a window of sign-in attempts that strangers cannot use up. A write with the session must come from the dashboard.
  */
-import { randomBytes, timingSafeEqual } from "node:crypto";
 import { type ServiceConfig, servesCookies } from "../../base/config.ts";
 import { KNOWN_DEVICE_LIFE_MS, OIDC_SIGNIN_LIFE_MS } from "../../base/limit.ts";
 import { Refusal } from "../../base/refusal.ts";
@@ -35,13 +34,13 @@ export function readDeviceCookie(deps: HttpDeps, request: Request, account: stri
   const [, madeAt = "", device = "", mac = ""] = DEVICE.exec(cookie ?? "") ?? [];
   if (device === "" || deps.clock.now() - Number(madeAt) > KNOWN_DEVICE_LIFE_MS) return null;
   const right = signDevice(deps, account, madeAt, device);
-  return timingSafeEqual(Buffer.from(mac, "base64url"), right) ? device : null;
+  return crypto.timingSafeEqual(Buffer.from(mac, "base64url"), right) ? device : null;
 }
 
 /** Returns the Set-Cookie value that makes this browser known to the account. */
 export function writeDeviceCookie(deps: HttpDeps, account: string): string {
   const madeAt = String(deps.clock.now());
-  const device = randomBytes(DEVICE_BYTES).toString("base64url");
+  const device = crypto.getRandomValues(Buffer.alloc(DEVICE_BYTES)).toString("base64url");
   const mac = Buffer.from(signDevice(deps, account, madeAt, device)).toString("base64url");
   return writeCookie(deps, deviceCookieName(deps), `${madeAt}.${device}.${mac}`, KNOWN_DEVICE_LIFE_MS);
 }

@@ -2,7 +2,6 @@
  * Passkeys (WebAuthn): key pairs whose private half stays in a person's authenticator. A passkey with user verification is two factors: the device,
  * and what unlocks it. The library reads and verifies what browsers send. Here are the rows, the challenges and the counters.
  */
-import { timingSafeEqual } from "node:crypto";
 import { hashToken, newId, newToken } from "../../base/id.ts";
 import { isJsonObject } from "../../base/json.ts";
 import { MINUTE_MS } from "../../base/limit.ts";
@@ -80,7 +79,7 @@ function isOwnChallenge(sealer: Sealer, purpose: string, given: string, nowMs: n
   const [, end = "", nonce = "", mac = ""] =
     CHALLENGE.exec(Buffer.from(given, "base64url").toString("latin1")) ?? [];
   if (mac === "" || Number(end) <= nowMs) return false;
-  return timingSafeEqual(Buffer.from(mac, "base64url"), signChallenge(sealer, purpose, end, nonce));
+  return crypto.timingSafeEqual(Buffer.from(mac, "base64url"), signChallenge(sealer, purpose, end, nonce));
 }
 
 /** Uses a challenge up. Returns false if it was used before. */

@@ -2,7 +2,6 @@
  * The master key: 32 bytes from the environment variable or from the file master.key in the data directory. The file is created once,
  * atomically, and never overwritten. Source: decisions, sections 1 and 6.
  */
-import { randomBytes } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileErrorCode, writeOwnFile } from "../../base/durable-file.ts";
@@ -23,7 +22,7 @@ export async function loadMasterKey(dataDir: string, fromEnvironment: string | n
   if (found !== null) return readKey(found, path);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   // Another process may have created the file first; then its key is used.
-  writeKeyFile(path, randomBytes(KEY_BYTES), { replace: false });
+  writeKeyFile(path, crypto.getRandomValues(new Uint8Array(KEY_BYTES)), { replace: false });
   return readKey(await readFile(path, "utf8"), path);
 }
 

@@ -38,7 +38,7 @@ export async function withApi<Result>(
   // The local API is imported late, because a command that calls a server needs none of it.
   const { openLocalApi } = await import("./local-api.ts");
   return await withEnvironment(input, io, async (store, environment) =>
-    work(await openLocalApi(store, environment, { input, io, writes })),
+    work(openLocalApi(store, environment, { input, io, writes })),
   );
 }
 

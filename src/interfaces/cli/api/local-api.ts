@@ -8,8 +8,7 @@ import { Refusal } from "../../../base/refusal.ts";
 import { SyncCap } from "../../../operator/sync/sync-cap.ts";
 import type { Environment } from "../../../platform/account/environment.ts";
 import type { Mailer } from "../../../platform/mail/mailer.ts";
-import { Sealer } from "../../../platform/secret/seal.ts";
-import { openSealer, requireMasterKey } from "../../../rules/relay/master-key-proof.ts";
+import type { Sealer } from "../../../platform/secret/seal.ts";
 import type { Store } from "../../../store/port.ts";
 import { BodyRoom } from "../../http/body.ts";
 import type { HttpDeps } from "../../http/deps.ts";
@@ -30,13 +29,13 @@ interface Parts {
 }
 
 /** Opens the API of an environment. */
-export async function openLocalApi(
+export function openLocalApi(
   store: Store,
   environment: Environment,
   { input, io, writes }: Pick<Parts, "input" | "io" | "writes">,
-): Promise<Api> {
+): Api {
   const parts = { store, config: readConfig(environment, input, io), input, io, writes };
-  return new LocalApi(environment, parts, makeDeps(parts, await openSecrets(parts)));
+  return new LocalApi(environment, parts);
 }
 
 /** Reads the configuration. The service that runs here sets the limits and the allowed private addresses; otherwise the command's own apply. */
@@ -53,25 +52,41 @@ class LocalApi extends Api {
   readonly origin: string;
   readonly #parts: Parts;
   #deps: HttpDeps;
+  #isOpened = false;
 
-  constructor(environment: Environment, parts: Parts, deps: HttpDeps) {
+  constructor(environment: Environment, parts: Parts) {
     super(environment.appId, environment.name);
     this.url = parts.config.dataDir;
     this.origin = findOrigin(parts.config);
     this.#parts = parts;
-    this.#deps = deps;
+    this.#deps = makeDeps(parts, UNOPENED);
   }
 
   protected async send(sent: Sent): Promise<Answered> {
-    try {
-      return await this.#serve(sent);
-    } catch (error) {
-      if (!(error instanceof MissingMasterKey) || !this.#parts.writes) throw error;
-      // The first secret creates the key. The route stored nothing: it reads the sealer first, or its transaction was rolled back.
-      const sealer = await openSealer(this.#parts.store, this.#parts.config);
-      this.#deps = makeDeps(this.#parts, { hasMasterKey: true, readSealer: () => sealer });
-      return await this.#serve(sent);
+    // A route that reads is served without secrets first, because most lists need none and secrets load 5 ms of code.
+    if (sent.method !== "GET") await this.#openSecrets();
+    for (;;) {
+      try {
+        return await this.#serve(sent);
+      } catch (error) {
+        if (error instanceof UnopenedSecrets) await this.#openSecrets();
+        // The first secret creates the key. The route stored nothing: it reads the sealer first, or its transaction was rolled back.
+        else if (error instanceof MissingMasterKey && this.#parts.writes) await this.#openFirstKey();
+        else throw error;
+      }
     }
+  }
+
+  async #openSecrets(): Promise<void> {
+    if (this.#isOpened) return;
+    this.#isOpened = true;
+    this.#deps = makeDeps(this.#parts, await openSecrets(this.#parts));
+  }
+
+  async #openFirstKey(): Promise<void> {
+    const { openSealer } = await import("../../../rules/relay/master-key-proof.ts");
+    const sealer = await openSealer(this.#parts.store, this.#parts.config);
+    this.#deps = makeDeps(this.#parts, { hasMasterKey: () => true, readSealer: () => sealer });
   }
 
   async #serve(sent: Sent): Promise<Answered> {
@@ -92,23 +107,39 @@ class MissingMasterKey extends Refusal {
   }
 }
 
+/** The error of a route that needs secrets before they are opened. */
+class UnopenedSecrets extends Error {}
+
 /** Seals and opens secrets. Most routes need no sealer, so only `readSealer` throws why there is none. */
 interface Secrets {
-  hasMasterKey: boolean;
+  hasMasterKey(): boolean;
   readSealer(): Sealer;
 }
 
+const UNOPENED: Secrets = {
+  hasMasterKey() {
+    throw new UnopenedSecrets();
+  },
+  readSealer() {
+    throw new UnopenedSecrets();
+  },
+};
+
 async function openSecrets({ store, config }: Parts): Promise<Secrets> {
+  const [{ requireMasterKey }, { Sealer }] = await Promise.all([
+    import("../../../rules/relay/master-key-proof.ts"),
+    import("../../../platform/secret/seal.ts"),
+  ]);
   try {
     const key = await store.read((tx) => requireMasterKey(tx, config));
     if (key === null) throw new MissingMasterKey(config.dataDir);
     const sealer = new Sealer(key);
-    return { hasMasterKey: true, readSealer: () => sealer };
+    return { hasMasterKey: () => true, readSealer: () => sealer };
   } catch (error) {
     const readSealer = (): never => {
       throw error;
     };
-    return { hasMasterKey: false, readSealer };
+    return { hasMasterKey: () => false, readSealer };
   }
 }
 
@@ -146,7 +177,9 @@ function makeDeps({ store, config, input, io }: Parts, { hasMasterKey, readSeale
     store,
     log,
     baseUrl,
-    hasMasterKey,
+    get hasMasterKey() {
+      return hasMasterKey();
+    },
     get sealer() {
       return readSealer();
     },
