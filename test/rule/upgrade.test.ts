@@ -7,6 +7,7 @@ import { writeLatestFile } from "../../scripts/release/latest.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { readLatest, writeLatest } from "../../src/base/latest-release.ts";
 import { VERSION } from "../../src/base/release/version.ts";
+import { SYSTEMS } from "../../src/base/system.ts";
 import { findChannel } from "../../src/interfaces/cli/server/channel.ts";
 import { OperatorClient } from "../../src/platform/outbound/operator-client.ts";
 import { runCommand } from "../kit/cli-io.ts";
@@ -88,7 +89,12 @@ describe("relay upgrade --check", () => {
     { rule: "refuses a file that is no feed", answer: () => new Response("<html>"), code: 1, text: "is not a release feed" },
     { rule: "refuses a version of another form", answer: () => new Response(feedOf("latest")), code: 1, text: "is not a release feed" },
     { rule: "refuses a large file", answer: () => new Response("x".repeat(70_000)), code: 1, text: "answered with more than 65,536 bytes" },
-    { rule: "says that the feed does not exist", answer: () => new Response("no", { status: 404 }), code: 1, text: "localhost answered 404" },
+    {
+      rule: "says that the feed does not exist",
+      answer: () => new Response("no", { status: 404 }),
+      code: 1,
+      text: "/releases/latest/download/latest.json answered 404: check the address (--from).",
+    },
   ];
   test.each(rows)("$rule", async ({ answer, code, text }) => {
     handle = answer;
@@ -135,6 +141,13 @@ describe("relay upgrade --check", () => {
     expect(asked).toEqual([]);
   });
 
+  test("names the proxy that it does not use", async () => {
+    handle = () => new Response("no", { status: 404 });
+    const line = ["upgrade", "--check", "--from", `${base}/releases`, "--allow-private", "localhost"];
+    const { told } = await runCommand(line, { cwd, clock: systemClock, env: { HTTPS_PROXY: "http://proxy.example.com:3128" } });
+    expect(told).toContain(`This command does not use the proxy of HTTPS_PROXY: open ${base}/releases/latest in a browser`);
+  });
+
   test("asks no private address that is not allowed", async () => {
     const result = await runCommand(["upgrade", "--check", "--from", base.replace("http:", "https:")], { cwd, clock: systemClock });
     expect([result.code, result.told]).toEqual([1, expect.stringContaining("localhost (127.0.0.1) is a loopback address")]);
@@ -176,19 +189,47 @@ describe("the feed of a release", () => {
 describe("the channel", () => {
   const releases = "https://github.com/o/n/releases";
   const rows: { rule: string; given: Partial<Parameters<typeof findChannel>[0]>; name: string; command: string }[] = [
-    { rule: "of sources", given: { isCompiled: false, executable: "/home/a/node_modules/.bin/bun" }, name: "the sources", command: "git pull" },
+    {
+      rule: "of sources",
+      given: { isCompiled: false, executable: "/home/a/node_modules/.bin/bun" },
+      name: "the sources",
+      command: "git pull\nnpm run build",
+    },
     {
       rule: "of npx",
-      given: { program: "npx relay-service", executable: "/x/node_modules/@relay-service/linux-x64/relay" },
+      given: { program: "npx relay-service", executable: "/home/a/.npm/_npx/1a2b/node_modules/@relay-service/linux-x64/relay" },
       name: "npx",
       command: "npx relay-service@latest <command>",
     },
-    { rule: "of bunx", given: { program: "bunx relay-service" }, name: "bunx", command: "bunx relay-service@latest <command>" },
+    {
+      rule: "of bunx",
+      given: { program: "bunx relay-service", executable: "/tmp/bunx-0-relay-service@latest/node_modules/@relay-service/linux-x64/relay" },
+      name: "bunx",
+      command: "bunx relay-service@latest <command>",
+    },
     {
       rule: "of npm",
       given: { executable: "/usr/lib/node_modules/relay-service/node_modules/@relay-service/linux-x64/relay" },
       name: "npm",
       command: "npm install --global relay-service@latest",
+    },
+    {
+      rule: "of npm in the home folder, started by a script of npm",
+      given: { program: "npx relay-service", executable: "/home/a/.nvm/versions/node/v24/lib/node_modules/@relay-service/linux-x64/relay" },
+      name: "npm",
+      command: "npm install --global relay-service@latest",
+    },
+    {
+      rule: "of a project",
+      given: { program: "npx relay-service", executable: "/home/a/shop/node_modules/@relay-service/linux-x64/relay" },
+      name: "npm in a project",
+      command: "npm install relay-service@latest",
+    },
+    {
+      rule: "of a project with Bun",
+      given: { program: "bunx relay-service", executable: "/home/a/shop/node_modules/@relay-service/linux-x64/relay" },
+      name: "Bun in a project",
+      command: "bun add relay-service@latest",
     },
     {
       rule: "of npm on Windows",
@@ -207,26 +248,33 @@ describe("the channel", () => {
       given: { executable: "/opt/homebrew/Cellar/relay-service/0.17.0/bin/relay" },
       name: "Homebrew",
       command:
-        'curl -fsSL -o "$(brew --repository local/relay)/Formula/relay-service.rb" https://github.com/o/n/releases/latest/download/relay-service.rb',
+        'curl -fsSL -o "$(brew --repository local/relay)/Formula/relay-service.rb" https://github.com/o/n/releases/latest/download/relay-service.rb\nbrew upgrade local/relay/relay-service',
     },
     {
       rule: "of Scoop",
       given: { executable: "C:\\Users\\a\\scoop\\apps\\relay-service\\0.17.0\\relay.exe" },
       name: "Scoop",
-      command: "scoop update",
+      command: "scoop update\nscoop update relay-service",
     },
     {
       rule: "of the Debian package",
-      given: { executable: "/usr/bin/relay", exists: (path) => path.startsWith("/usr/share/doc/relay-service/") },
+      given: { executable: "/usr/bin/relay", exists: (path) => path.startsWith("/usr/share/doc/relay-service/"), cpu: "arm64" },
+      name: "the Debian package",
+      command: `curl -fsSLO ${releases}/latest/download/relay-linux-arm64.deb\nsudo apt install ./relay-linux-arm64.deb`,
+    },
+    {
+      rule: "of the Debian package without an address",
+      given: { executable: "/usr/bin/relay", exists: () => true, releases: null },
       name: "the Debian package",
       command: "sudo apt install ./<the newer package>.deb",
     },
     {
       rule: "of a container",
-      given: { executable: "/usr/local/bin/relay", exists: (path) => path === "/.dockerenv" },
+      given: { exists: (path) => path === "/.dockerenv" },
       name: "a container",
-      command: "docker compose build --pull",
+      command: "build or pull the new image, then start it",
     },
+    { rule: "of a pod", given: { isPod: true }, name: "Kubernetes", command: "set the new image in the manifest, then apply it" },
     {
       rule: "of the install script",
       given: { executable: "/home/a/.local/bin/relay" },
@@ -234,8 +282,26 @@ describe("the channel", () => {
       command: `curl -fsSL ${releases}/latest/download/install.sh | sh`,
     },
     {
+      rule: "of the install script in another folder",
+      given: { executable: "/home/a/my tools/relay" },
+      name: "the executable",
+      command: `curl -fsSL ${releases}/latest/download/install.sh | RELAY_INSTALL_DIR='/home/a/my tools' sh`,
+    },
+    {
+      rule: "of a folder of the system",
+      given: {},
+      name: "the executable",
+      command: `curl -fsSL ${releases}/latest/download/install.sh | sudo RELAY_INSTALL_DIR=/usr/local/bin sh`,
+    },
+    {
+      rule: "of the unit",
+      given: { exists: (path) => path === "/etc/systemd/system/relay.service" },
+      name: "the executable",
+      command: `curl -fsSL ${releases}/latest/download/install.sh | sudo RELAY_INSTALL_DIR=/usr/local/bin sh\nsudo systemctl restart relay`,
+    },
+    {
       rule: "of a mirror",
-      given: { isMirror: true },
+      given: { executable: "/home/a/.local/bin/relay", isMirror: true },
       name: "the executable",
       command: `curl -fsSL ${releases}/latest/download/install.sh | RELAY_DOWNLOAD_URL=${releases} sh`,
     },
@@ -251,11 +317,15 @@ describe("the channel", () => {
       executable: "/usr/local/bin/relay",
       isCompiled: true,
       program: "relay",
+      cpu: "x64",
+      home: "/home/a",
+      isPod: false,
       exists: () => false,
+      quote: SYSTEMS.linux.quote,
       releases,
       isMirror: false,
       ...given,
     });
-    expect([found.name, found.upgrade[0]]).toEqual([name, command]);
+    expect([found.name, found.upgrade.join("\n")]).toEqual([name, command]);
   });
 });

@@ -40,7 +40,10 @@ export async function fetchDocument(
       });
       if (status === 200) return new TextDecoder().decode(body);
       const next = status >= 300 && status < 400 ? URL.parse(headers.location ?? "", url) : null;
-      if (next === null) throw new OperatorRequestFailed(`${url.hostname} answered ${status}.`);
+      if (next === null)
+        throw new OperatorRequestFailed(
+          `${url.origin}${url.pathname} answered ${status}: check the address (--from).`,
+        );
       url = next;
     }
     throw new OperatorRequestFailed(`${from.hostname} redirects more than ${MAX_REDIRECTS} times.`);

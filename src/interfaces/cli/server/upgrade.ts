@@ -3,12 +3,14 @@
  * never replaces the program.
  */
 import { existsSync, realpathSync } from "node:fs";
+import { homedir } from "node:os";
 import { writeJson } from "../../../base/json.ts";
 import { LATEST_FILE, type LatestRelease, readLatest } from "../../../base/latest-release.ts";
 import { ownCommand } from "../../../base/own-executable.ts";
 import { BUILT_AT, RELEASES_URL } from "../../../base/release/build.ts";
 import { isNewer } from "../../../base/release/feed.ts";
 import { VERSION } from "../../../base/release/version.ts";
+import { SYSTEM } from "../../../base/system.ts";
 import { fetchDocument } from "../../../platform/outbound/document.ts";
 import { OperatorRequestFailed } from "../../../platform/outbound/operator-client.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "../command.ts";
@@ -20,6 +22,8 @@ import { findChannel } from "./channel.ts";
 /** A feed has less than a kilobyte. */
 const MAX_FEED_BYTES = 65_536;
 const TIMEOUT_MS = 10_000;
+/** A proxy would connect to addresses that the command cannot check. */
+const PROXY_VARIABLES = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
 /** The exit code of commands that compare, if something differs. */
 const DIFFERS = 3;
 
@@ -55,7 +59,11 @@ export const upgrade: Command = {
       executable: realpathSync(process.execPath),
       isCompiled: ownCommand().length === 1,
       program: programWord(io),
+      cpu: process.arch,
+      home: homedir(),
+      isPod: io.env.KUBERNETES_SERVICE_HOST !== undefined,
       exists: existsSync,
+      quote: SYSTEM.quote,
       releases,
       isMirror: releases !== RELEASES_URL,
     });
@@ -120,6 +128,11 @@ async function readFeed(releases: string, input: Input, io: Io): Promise<LatestR
     );
   } catch (error) {
     if (!(error instanceof OperatorRequestFailed)) throw error;
-    throw new CommandFailure("feed_unusable", `The release feed could not be read. ${error.message}`);
+    const proxy = PROXY_VARIABLES.find((name) => io.env[name]);
+    const todo =
+      proxy === undefined
+        ? ""
+        : ` This command does not use the proxy of ${proxy}: open ${releases}/latest in a browser, or name a mirror with --from.`;
+    throw new CommandFailure("feed_unusable", `The release feed could not be read. ${error.message}${todo}`);
   }
 }
