@@ -231,6 +231,15 @@ step("a purge without data removes the data directory", async () => {
   expect(await look("/var/lib/relay")).toBe("missing");
 });
 
+step("an installation says that systemd prefers a unit that was installed by hand", async () => {
+  const unit = "/etc/systemd/system/relay.service";
+  await mustRun("sh", "-c", `echo '[Service]' > ${unit}`);
+  expect(await install(version)).toContain(`To use the package: rm ${unit} && systemctl daemon-reload && systemctl restart relay`);
+  await mustRun("rm", unit);
+  expect(await install(version)).not.toContain("installed by hand");
+  await mustRun("dpkg", "--purge", "relay-service");
+});
+
 /** The tags that Debian's own checker gives the package, each with the reason why it stays. */
 const KNOWN_TAGS: Readonly<Record<string, string>> = {
   "bogus-mail-host": "the project has no address",
