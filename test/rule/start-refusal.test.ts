@@ -30,10 +30,14 @@ beforeEach(() => {
   ending = [];
 });
 
-async function serve(line: readonly string[]) {
+function serve(line: readonly string[]) {
+  return run(["serve", "--data-dir", data, ...line.map((word) => (word === "TAKEN" ? String(taken) : word))]);
+}
+
+async function run(line: readonly string[]) {
   if (isRoot) process.seteuid?.(NOBODY);
   try {
-    return await runCommand(["serve", "--data-dir", data, ...line.map((word) => (word === "TAKEN" ? String(taken) : word))], {
+    return await runCommand(line, {
       cwd: home,
       startService,
       untilStopped: () => new Promise(() => undefined),
@@ -189,6 +193,17 @@ test.each(ROWS)("%s", async (_what, make, line, code, says) => {
   const lines = told.split("\n").filter((one) => !/^\d{4}-\d\d-\d\dT/.test(one));
   expect(lines[0]).toMatch(says);
   expect([exit, lines[1]?.split("  ")[0], lines.length]).toEqual([1, code, 2]);
+});
+
+test("a database that can only be read is listed, and a command that writes says how it can", async () => {
+  await makeDatabase();
+  open(data);
+  chmodSync(join(data, "relay.db"), 0o444);
+  const target = ["--data-dir", data];
+  const listed = await run(["apps", "list", ...target]);
+  expect([listed.code, listed.told]).toEqual([0, expect.stringMatching(/^There are no apps yet/)]);
+  const { code, told } = await run(["apps", "create", "Shop", ...target]);
+  expect([code, told]).toEqual([1, expect.stringMatching(/relay\.db.* may not read and write it.*\nfile_unusable/)]);
 });
 
 const failed = (code: string, syscall: string): Error => Object.assign(new Error(code), { code, syscall });

@@ -19,7 +19,7 @@ import type { MigrationProgress } from "../../store/sqlite/migrate.ts";
 import { openSqlite } from "../../store/sqlite/sqlite.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
 import type { Io } from "./io.ts";
-import { explainDirectory } from "./server/start-refusal.ts";
+import { explainDirectory, explainWrite } from "./server/start-refusal.ts";
 import { ALLOW_PRIVATE, DATA, readDatabase, readDataDir } from "./service-option.ts";
 import { formatProgress } from "./terminal/progress.ts";
 
@@ -76,6 +76,8 @@ export async function withStore<Result>(
         `The command created a new data directory at ${resolve(folder)}. If your server uses another one, remove this directory, and name the server's with --data-dir or RELAY_DATA_DIR.`,
       );
     return done;
+  } catch (error) {
+    throw explainWrite(error, folder, io) ?? error;
   } finally {
     await store.close();
   }

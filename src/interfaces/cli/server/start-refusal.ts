@@ -33,6 +33,11 @@ export function explainDirectory(error: unknown, folder: string, io: Io): Comman
   return null;
 }
 
+/** Explains why a command cannot write: the first write shows that a file is read-only, because reads work. Returns null for any other error. */
+export function explainWrite(error: unknown, folder: string, io: Io): CommandFailure | null {
+  return codeOf(error).startsWith("SQLITE_READONLY") ? explainDirectory(error, folder, io) : null;
+}
+
 const ANOTHER = "name another folder with --data-dir";
 
 /** Explains why the data directory cannot be created. */
