@@ -79,6 +79,7 @@ test("a command that only reads waits for no lock and changes nothing in the fil
   const reading = await openSqlite(file, { clock: systemClock });
   expect(await reading.read(listApps)).toEqual(["a"]);
   await reading.close();
+  await expect(reading.write("app", addApp("b"))).rejects.toThrow(StoreUnavailable);
   other.exec("ROLLBACK");
   expect(other.query("PRAGMA data_version").get()).toEqual(version);
   other.close();

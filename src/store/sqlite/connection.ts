@@ -12,15 +12,18 @@ import { followBlocks } from "./index-hint.ts";
 const POSTED = Promise.resolve();
 
 export class SqliteConnection implements GroupConnection {
-  readonly database: Database;
+  #open: () => Database;
+  #database: Database | null = null;
   readonly #statements = new Map<string, Statement>();
 
-  constructor(file: string, options: { readonly: boolean }) {
-    this.database = new Database(
-      file,
-      // Strict mode makes a missing parameter an error instead of NULL.
-      { strict: true, ...(options.readonly ? { readonly: true } : { readwrite: true, create: true }) },
-    );
+  /** Opens the file at its first statement. `settings` are pragmas. */
+  constructor(file: string, settings: readonly string[]) {
+    this.#open = () => openDatabase(file, settings);
+  }
+
+  get database(): Database {
+    this.#database ??= this.#open();
+    return this.#database;
   }
 
   /** Runs one statement at once, without a queue. */
@@ -88,19 +91,22 @@ export class SqliteConnection implements GroupConnection {
   }
 
   get inTransaction(): boolean {
-    return this.database.inTransaction;
+    return this.#database?.inTransaction ?? false;
   }
 
   /** Closes the connection without touching the log's files, because the files at those paths are no longer this connection's. */
   abandon(): void {
-    this.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, new Int32Array([1, 0]));
+    this.#database?.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, new Int32Array([1, 0]));
     this.close();
   }
 
   close(): void {
     for (const statement of this.#statements.values()) statement.finalize();
     this.#statements.clear();
-    this.database.close();
+    this.#database?.close();
+    this.#open = () => {
+      throw new StoreUnavailable("The store is closed.");
+    };
   }
 
   /** Returns a number that changes when another connection commits. */
@@ -116,6 +122,18 @@ export class SqliteConnection implements GroupConnection {
       this.#statements.set(sql, statement);
     }
     return statement;
+  }
+}
+
+function openDatabase(file: string, settings: readonly string[]): Database {
+  // Strict mode makes a missing parameter an error instead of NULL.
+  const database = new Database(file, { strict: true, readwrite: true, create: true });
+  try {
+    for (const setting of settings) database.run(`PRAGMA ${setting}`);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
   }
 }
 

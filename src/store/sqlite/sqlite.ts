@@ -35,7 +35,31 @@ const OPEN_TIMEOUT_MS = 5_000;
 const LOOK_EVERY_MS = 1_000;
 /** The writer's page cache. With SQLite's default of 2 MiB, pages leave the cache between two uses (measured: +40 % CPU). */
 const WRITER_CACHE_KIB = 16 * 1024;
+/** SQLite's default. */
+const READER_CACHE_KIB = 2_000;
 const WAL_KEPT_BYTES = 64 * 1024 * 1024;
+
+/** The settings of a connection that writes or migrates. */
+const WRITER_SETTINGS: readonly string[] = [
+  `busy_timeout = ${OPEN_TIMEOUT_MS}`,
+  "journal_mode = WAL",
+  "synchronous = FULL",
+  "foreign_keys = ON",
+  "recursive_triggers = ON",
+  // Overwrites deleted rows, so that no data of an erased person stays in the file. FAST would leave freed pages unchanged, and a reused page is
+  // not always cleared.
+  "secure_delete = ON",
+  `journal_size_limit = ${WAL_KEPT_BYTES}`,
+  `cache_size = -${WRITER_CACHE_KIB}`,
+  // Keeps temporary data in memory, because it can be personal and the folder for temporary files can be read-only.
+  "temp_store = MEMORY",
+];
+/** The settings of a connection that migrated and will only read. */
+const READER_SETTINGS: readonly string[] = [
+  `busy_timeout = ${BUSY_TIMEOUT_MS}`,
+  `cache_size = -${READER_CACHE_KIB}`,
+  "query_only = ON",
+];
 
 export interface SqliteOptions {
   clock: Clock;
@@ -61,35 +85,19 @@ export interface SqliteOptions {
  * MigrationRefused or SchemaDiffers.
  */
 export async function openSqlite(file: string, options: SqliteOptions): Promise<Store> {
-  const writer = new SqliteConnection(file, { readonly: false });
+  // The first connection migrates, and then only reads. The writer opens the file at its first statement, because most commands write nothing.
+  const reader = new SqliteConnection(file, [`busy_timeout = ${OPEN_TIMEOUT_MS}`]);
+  const writer = new SqliteConnection(file, [...WRITER_SETTINGS, "busy_timeout = 0"]);
   try {
-    await writer.get(`PRAGMA busy_timeout = ${OPEN_TIMEOUT_MS}`);
-    await setAutoVacuum(writer);
-    for (const pragma of [
-      "journal_mode = WAL",
-      "synchronous = FULL",
-      "foreign_keys = ON",
-      "recursive_triggers = ON",
-      // Overwrites deleted rows, so that no data of an erased person stays in the file. FAST would leave freed pages unchanged, and a reused page
-      // is not always cleared.
-      "secure_delete = ON",
-      `journal_size_limit = ${WAL_KEPT_BYTES}`,
-      `cache_size = -${WRITER_CACHE_KIB}`,
-      // Keeps temporary data in memory, because it can be personal and the folder for temporary files can be read-only.
-      "temp_store = MEMORY",
-    ]) {
-      await writer.get(`PRAGMA ${pragma}`);
-    }
+    await setAutoVacuum(reader);
+    for (const setting of WRITER_SETTINGS) await reader.get(`PRAGMA ${setting}`);
     const before = async (from: number): Promise<void> => {
       const begun = await wasUpgradeBegun(file, from);
       options.onMigrate?.({ from, to: SCHEMA_VERSION }, begun);
       if (!begun) await backupBeforeMigration(file);
     };
-    await migrate(writer, options.clock, before, options.onMigrationProgress);
-    const reader = new SqliteConnection(file, { readonly: false });
-    await reader.get(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    await reader.get("PRAGMA query_only = ON");
-    await writer.get("PRAGMA busy_timeout = 0");
+    await migrate(reader, options.clock, before, options.onMigrationProgress);
+    for (const setting of READER_SETTINGS) await reader.get(`PRAGMA ${setting}`);
     return new SqliteStore(
       writer,
       reader,
@@ -97,7 +105,7 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
       options,
     );
   } catch (error) {
-    writer.close();
+    reader.close();
     throw error;
   }
 }
