@@ -41,6 +41,22 @@ test("files of a follower and its source are applied in any order, and relay sen
   expect(source.said).toMatch(/followers\s+archive/);
 });
 
+test("relay send to the source names the result of each relay, and says why an event waits", async () => {
+  await using dev = startCli(["dev", "--port", "0"], { cwd: home });
+  await dev.line("Dashboard");
+  const send = () => runCommand(["send", "stripe"], { cwd: home, clock: systemClock });
+  const lines = [/^stripe: evt_\w+ is done; write_record done/m, /^archive: evt_\w+ is done; write_record done/m];
+  const sent = await send();
+  for (const line of lines) expect(sent.told).toMatch(line);
+  await runCommand(["relays", "pause", "archive"], { cwd: home, clock: systemClock });
+  const paused = await send();
+  expect(paused.told).toMatch(/^stripe: evt_\w+ is done/m);
+  expect(paused.told).toMatch(/^archive: evt_\w+ is stored and waits\. .*paused/m);
+  await runCommand(["settings", "set", "held", "on"], { cwd: home, clock: systemClock });
+  const held = await send();
+  expect([held.code, held.told]).toEqual([0, expect.stringMatching(/^stripe: evt_\w+ is stored and waits\. The environment is on hold/m)]);
+});
+
 test("relay send says so if only the source takes the event", async () => {
   const ignoring = {
     ...FOLLOWER,

@@ -254,19 +254,32 @@ async function withRelays<Result>(
   });
 }
 
-/** Waits for an event and returns the exit code: 1 if it failed, 0 if it is done or still waits. */
-export async function waitForEvent(id: string, environmentId: number, input: Input, io: Io): Promise<number> {
+/** Waits for an event and returns the exit code: 1 if it failed, 0 if it is done or still waits. A name in `relay` starts the printed line. */
+export async function waitForEvent(
+  id: string,
+  environmentId: number,
+  input: Input,
+  io: Io,
+  relay: string | null = null,
+): Promise<number> {
+  const start = relay === null ? "" : `${relay}: `;
   const begun = io.clock.monotonicMs();
   return await withStore(input, io, async (store) => {
     for (;;) {
       const event = await store.read((tx) => findEventView(tx, environmentId, id));
       const settled = event !== null && (FINAL_STATES.has(event.state) || event.nextAttemptAt !== null);
+      if (event?.waits?.for === "hold" || event?.waits?.for === "pause") {
+        io.inform(`${start}${id} is stored and waits. ${plain(event.waits.message)}`);
+        return 0;
+      }
       if (event !== null && settled) {
-        io.inform(`${writeOutcome(event)}. More: ${programWord(io)} events show ${id}`);
+        io.inform(`${start}${writeOutcome(event)}. More: ${programWord(io)} events show ${id}`);
         return event.state === "done" ? 0 : 1;
       }
       if (io.clock.monotonicMs() - begun > GIVE_UP_MS) {
-        io.inform(`The event is stored and has not ended yet. More: ${programWord(io)} events show ${id}`);
+        io.inform(
+          `${start}${id} is stored and has not ended yet. More: ${programWord(io)} events show ${id}`,
+        );
         return 0;
       }
       await sleep(io.clock, LOOK_EVERY_MS);

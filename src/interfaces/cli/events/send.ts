@@ -364,18 +364,30 @@ async function explain(
     io.inform(`The event is stored as ${id}. The dashboard shows what it did.`);
     return 0;
   }
-  return await waitForEvent(id, target.environmentId, input, io);
+  const followers = name === source ? listEvents(answer).filter(({ relay }) => relay !== name) : [];
+  const code = await waitForEvent(id, target.environmentId, input, io, followers.length === 0 ? null : name);
+  for (const { relay, eventId } of followers)
+    await waitForEvent(eventId, target.environmentId, input, io, relay);
+  return code;
+}
+
+/** Lists the events of the receiver and its followers, as the response names them. */
+function listEvents({ events }: JsonObject): { relay: string; eventId: string }[] {
+  return (Array.isArray(events) ? events : []).flatMap((one) =>
+    isJsonObject(one) && typeof one.relay === "string" && typeof one.eventId === "string"
+      ? [{ relay: plain(one.relay), eventId: one.eventId }]
+      : [],
+  );
 }
 
 /** Returns the id of the relay's event. If other relays follow the receiver, the response lists the events of all. */
-function findEventId({ eventId, events }: JsonObject, name: string): string {
-  const own = (Array.isArray(events) ? events : []).find((one) => isJsonObject(one) && one.relay === name);
-  const id = isJsonObject(own) ? own.eventId : eventId;
+function findEventId(answer: JsonObject, name: string): string {
+  const id = listEvents(answer).find(({ relay }) => relay === name)?.eventId ?? answer.eventId;
   return typeof id === "string" ? id : "";
 }
 
-function hasEvent({ events }: JsonObject, name: string): boolean {
-  return Array.isArray(events) && events.some((one) => isJsonObject(one) && one.relay === name);
+function hasEvent(answer: JsonObject, name: string): boolean {
+  return listEvents(answer).some(({ relay }) => relay === name);
 }
 
 function readBody(text: string): Json {
