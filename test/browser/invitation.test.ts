@@ -60,7 +60,7 @@ test("is mailed, says why a mail failed, and is sent again with a new link", asy
   await other.getByRole("heading", { name: "This link does not work any more" }).waitFor();
   const text = mails.taken[0]?.raw.replaceAll("=\r\n", "").replaceAll("=3D", "=") ?? "";
   await other.goto(/http\S+\/reset#\S{32}/.exec(text)?.[0] ?? "");
-  await other.getByRole("heading", { name: "Choose a new password" }).waitFor();
+  await other.getByRole("heading", { name: "Choose a password" }).waitFor();
   await shoot(other, "invitation-page");
   await other.close();
 });

@@ -100,8 +100,8 @@ export function SetupPage({ error, onRetry }: LinkPageProps): View {
 }
 
 export function ResetPage({ error, onRetry }: LinkPageProps): View {
-  return html`<${LinkForm} error=${error} onRetry=${onRetry} kind="reset" title="Choose a new password" command="relay admin reset"
-    intro="Every device that is signed in will be signed out, and every command that relay login signed in." button="Set the password and sign in"
+  return html`<${LinkForm} error=${error} onRetry=${onRetry} kind="reset" title="Choose a password" command="relay admin reset"
+    intro="If you had a password before, the new one replaces it. It signs out every device, and every command that relay login signed in." button="Set the password and sign in"
     fields=${[newPassword]} />`;
 }
 
@@ -148,7 +148,7 @@ function LinkForm({ kind, title, command, intro, button, fields, error, onRetry 
       ${
         isOwned
           ? html`<p>This server already has an owner, and a set-up link works only for the first owner. <a href="/">Sign in</a>, or run <code>${command}</code> on the server to add another owner.</p>`
-          : html`<p>The link was used, was replaced by a newer one, or has expired. Run <code>${command}</code> on the server for a new one.</p>`
+          : html`<p>The link was used, was replaced by a newer one, or has expired. ${kind === "reset" && "Ask an owner for a new link in Settings › Members, or run"}${kind === "setup" && "Run"} <code>${command}</code> on the server for a new one.</p>`
       }
     <//>`;
   }

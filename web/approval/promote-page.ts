@@ -81,7 +81,7 @@ function DryRun({
       : html`<${EmptyState} icon="help" title="Development has nothing to promote">
           <p>Create relays in development, or upload them with <code>relay sync</code>. Production stays unchanged.</p><//>`;
   return html`<div class="stack">
-    <p class="lead">This is a dry run: nothing has changed. Production changes like this after you approve it on the next page. A promote copies definitions, never data or secrets.</p>
+    <p class="lead">This is a dry run: nothing has changed. Production changes like this after you approve it on the next page. Promoting copies definitions, never data or secrets.</p>
     ${
       edited.length > 0 &&
       html`<${Notice} kind="warn">${edited.map(({ kind, name }) => `${kind} ${name}`).join(", ")}: edited in production since the last promote.

@@ -155,12 +155,11 @@ function Plan({ plan, filter }: { plan: BulkPlan; filter: BulkFilter }): View {
   const { matched, isMore, planned, relays, actions, leftOut } = plan;
   if (matched === 0 && !isMore) return html`<p>No event matches now: <${Chosen} filter=${filter} />.</p>`;
   const more = relays.length - SHOWN_RELAYS;
-  return html`<p><b>${formatNumber(matched)}${isMore && "+"}</b> ${matched === 1 && !isMore ? "matches" : "match"}: <${Chosen} filter=${filter} />.
-      ${
-        filter.state === "done"
-          ? "Only events whose actions ran for another person run again. The actions run for the new person, and purchases move."
-          : "Each event runs again with the current definition of its relay, oldest first. Actions that are done do not run twice."
-      }</p>
+  return html`<p><b>${formatNumber(matched)}${isMore && "+"}</b> ${matched === 1 && !isMore ? "matches" : "match"}: <${Chosen} filter=${filter} />.${
+    filter.state === "done"
+      ? " Only events whose actions ran for another person run again. The actions run for the new person, and purchases move."
+      : " Each event runs again with the current definition of its relay, oldest first. Actions that are done do not run twice."
+  }</p>
     ${planned < matched && html`<p class="quiet">The oldest ${formatNumber(planned)} were checked one by one. This is the result:</p>`}
     ${
       filter.relay === undefined &&

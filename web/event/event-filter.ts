@@ -14,7 +14,7 @@ import { EventSearch } from "./event-search.ts";
 
 const TRIGGERS = [
   ["receiver", "Webhooks"],
-  ["schedule", "Ticks"],
+  ["schedule", "Schedules"],
   ["data_change", "Record changes"],
 ] as const;
 /** Spans back from now, in hours. */

@@ -13,7 +13,8 @@ const ACTION_WORDS: Readonly<Record<string, (action: { [name: string]: Json }) =
   refund_product: ({ product }) => `Refund the product ${text(product)}`,
   grant_plan: ({ plan }) => `Grant the plan ${text(plan)}`,
   revoke_plan: ({ plan }) => `Revoke the plan ${text(plan)}`,
-  email_person: ({ subject }) => `Email the person: “${text(subject)}”`,
+  email_person: ({ subject }) =>
+    text(subject) === "" ? "Email the person" : `Email the person: “${text(subject)}”`,
   call_url: ({ url }) => `Call ${text(url)}`,
 };
 

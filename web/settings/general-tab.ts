@@ -8,7 +8,7 @@ import { useLoad } from "../base/use-load.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Sentence } from "../component/sentence.ts";
-import { Ago } from "../component/time.ts";
+import { Ago, Moment } from "../component/time.ts";
 import { useSend } from "../component/use-send.ts";
 import { AppEnd } from "./app-end.ts";
 import { ApprovalSetting } from "./approval-setting.ts";
@@ -57,7 +57,7 @@ function Hold({ place }: { place: Place }): View {
     if (await change({ held: true }, "Hold started.", changes)) setAsking(false);
   };
   return html`<${SettingCard} title="Hold" error=${isAsking ? null : error}>
-    <p>${heldAt === null ? "Not on hold. Events run when they arrive." : html`<b>On hold since <${Ago} at=${heldAt} />.</b> Relay stores new events but runs none.`}</p>
+    <p>${heldAt === null ? "Not on hold. Events run when they arrive." : html`<b>On hold since <${Moment} at=${heldAt} /> (<${Ago} at=${heldAt} />).</b> Relay stores new events but runs none.`}</p>
     ${
       heldAt === null
         ? html`<button data-needs="edit_settings" type="button" onClick=${() => setAsking(true)}>Hold environment…</button>`

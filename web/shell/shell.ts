@@ -107,7 +107,7 @@ function Guarded({ found, place, query }: { found: FoundPage } & Pick<PageProps,
 function Missing({ isKnown, home }: { isKnown: boolean; home: string }): View {
   return html`<${PageHead} title="Page not found" /><${EmptyState} icon="search" title=${isKnown ? "No such page" : "No such app or environment"}>
     <p>
-      ${isKnown ? "The link is old, or the item was deleted." : "This server has no such app or environment, or it was renamed."}
+      ${isKnown ? "The link is old, or the item was deleted." : "This server has no such app or environment, or you have no role in it. Ask an owner for a role in Settings › Members."}
       </p>
     <a class="button" href=${home}>Open Home</a>
   <//>`;
