@@ -29,19 +29,24 @@ interface Found extends Omit<Outcome, "isOld"> {
 
 const NOTHING: Found = { explanation: null, changed: [], problem: null, of: null };
 
-/** `relay` is the saved relay whose cases run with the draft; null: there is none. `problem` says why the text is no definition. */
+/**
+ * `relay` is the saved relay whose cases run with the draft; null: there is none. `problem` says why the text is no definition. The explanation runs
+ * again if `of` changes, because it depends on what the environment has.
+ */
 export function useOutcome({
   place,
   text,
   input,
   relay,
   problem,
+  of: environment,
 }: {
   place: Place;
   text: string;
   input: ExplainInput;
   relay: string | null;
   problem: string | null;
+  of: unknown;
 }): Outcome {
   const [found, setFound] = useState(NOTHING);
   const given = useMemo(() => JSON.stringify(input), [input]);
@@ -76,7 +81,7 @@ export function useOutcome({
       clearTimeout(timer);
       stop.abort();
     };
-  }, [place.app, place.environment, question, relay, problem]);
+  }, [place.app, place.environment, question, relay, problem, environment]);
   const { of, ...rest } = found;
   return { ...rest, problem: problem ?? rest.problem, isOld: of !== question };
 }

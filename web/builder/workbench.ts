@@ -79,6 +79,9 @@ export function Workbench({
 }): View {
   useStyle(css);
   const check = useDefinitionCheck(place, text, refused);
+  const wasRefused = useRef(false);
+  wasRefused.current ||= refused.length > 0;
+  const isTried = relay !== null || wasRefused.current;
   const seen = useSeenRequest(place, seenKey, relay);
   const hasTwo = useWide(TWO_COLUMNS_PX);
   const hasThree = useWide(THREE_COLUMNS_PX);
@@ -96,6 +99,7 @@ export function Workbench({
     input: { ...inputOf(kind, seen.request, changed, secret), ...(sells && { sell: true }) },
     relay: isChanged ? relay : null,
     problem: check.isJson ? null : stop === undefined ? null : formatProblem(stop, true),
+    of: check.known,
   });
   // A narrow window shows one view at a time, so the form never has to leave. Its first view is the chosen one.
   const editors = hasTwo ? view : "both";
@@ -148,7 +152,7 @@ export function Workbench({
         editors === "both" &&
         html`<section key="form" class="workbench-form" aria-label="Form" hidden=${!isShown("form")}>
         <${DefinitionForm} place=${place} text=${text} onText=${onText} saved=${relay} known=${check.known} placed=${check.placed} outcome=${outcome.explanation}
-          checked=${check.checked} onTarget=${setTarget} onShowJson=${showJson} /></section>`
+          checked=${check.checked} isTried=${isTried} onTarget=${setTarget} onShowJson=${showJson} /></section>`
       }
       <section key="json" class="workbench-json" aria-label="JSON" hidden=${!isShown("json")}>
         <${DefinitionEditor} text=${text} onText=${onText} check=${check} warned=${warned} jump=${jump} onSave=${onSave} /></section>

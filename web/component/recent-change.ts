@@ -1,8 +1,11 @@
 /** The change that was made shortly before a problem began, and the link that undoes it or opens the page where the user can change it back. */
 import type { RecentChange } from "../../src/rules/relay/recent-change.ts";
+import type { Page } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
-import { type Place, pagePath } from "../base/place.ts";
+import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { useLoad } from "../base/use-load.ts";
+import { NAMES_QUERY } from "../editor/use-known.ts";
 import type { WayBack } from "./create-item.ts";
 import { Sentence } from "./sentence.ts";
 
@@ -21,8 +24,29 @@ interface Props {
 }
 
 export function UndoChange({ place, change, relay, back }: Props): View {
-  const [href, words] = wayOf({ place, change, relay, back });
+  const isBack = useExists(place, change);
+  const [href, words] = wayOf({
+    place,
+    change: isBack ? { ...change, deleted: false } : change,
+    relay,
+    back,
+  });
   return html`<a class="button primary" href=${href}>${words}</a>`;
+}
+
+const LISTS: Partial<Record<RecentChange["kind"], string>> = {
+  collection: "collections",
+  product: "products",
+  plan: "plans",
+  access: "access",
+};
+
+/** Reports whether a deleted item exists again. Only a deletion loads the list of names. */
+function useExists(place: Place, { kind, name, deleted }: RecentChange): boolean {
+  const list = deleted ? LISTS[kind] : undefined;
+  const path = list === undefined ? null : apiPath(place, list) + NAMES_QUERY;
+  const items = useLoad<Page<{ name?: string; slug?: string }>>(path).data?.items ?? [];
+  return items.some((item) => (item.name ?? item.slug) === name);
 }
 
 function wayOf({

@@ -26,7 +26,7 @@ interface FieldRow {
 }
 
 let rowsMade = 0;
-const makeRow = (row: Partial<FieldRow> = {}): FieldRow => ({
+const makeRow = (row: Partial<Omit<FieldRow, "key">> = {}): FieldRow => ({
   name: "",
   type: "text",
   required: false,
@@ -38,7 +38,7 @@ const makeRow = (row: Partial<FieldRow> = {}): FieldRow => ({
 /** Initial values of a new collection that a relay needs: the missing name and the fields that the relay writes. */
 interface Wanted {
   name: string;
-  fields: readonly string[];
+  fields: readonly { name: string; type?: FieldType }[];
 }
 
 interface Props {
@@ -131,8 +131,7 @@ function FieldInputs({
 
 function rowsOf(collection: Collection | null, wanted: Wanted | undefined): FieldRow[] {
   if (collection === null) {
-    const names = wanted === undefined || wanted.fields.length === 0 ? [""] : wanted.fields;
-    return names.map((name) => makeRow({ name }));
+    return wanted === undefined || wanted.fields.length === 0 ? [makeRow()] : wanted.fields.map(makeRow);
   }
   return Object.entries(collection.fields as unknown as ShownFields).map(([name, rule]) =>
     makeRow({

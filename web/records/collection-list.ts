@@ -83,7 +83,7 @@ function MissingForm({
   };
   const written = actions.filter(({ collection }) => collection === wanted);
   const fields = [...new Set(written.flatMap((action) => Object.keys(action.data ?? {})))];
-  return html`<${CollectionForm} ...${form} collection=${null} wanted=${{ name: wanted, fields }} />`;
+  return html`<${CollectionForm} ...${form} collection=${null} wanted=${{ name: wanted, fields: fields.map((name) => ({ name })) }} />`;
 }
 
 function columnsOf(place: Place): Column<Row>[] {

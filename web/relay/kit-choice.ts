@@ -19,8 +19,8 @@ import { SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSend } from "../component/use-send.ts";
 import { WarningList } from "../component/warning-list.ts";
-import { needsIssuedSecret, PasteSecret } from "./paste-secret.ts";
-import { secretsOf } from "./relay-created.ts";
+import { needsIssuedSecret, PasteSecret, useIssuer } from "./paste-secret.ts";
+import { secretsOf, TunnelHint } from "./relay-created.ts";
 
 /** Returns the kits in alphabetical order. */
 export function useKits(): readonly KitLine[] {
@@ -114,7 +114,8 @@ export function KitCreated({ place, made: { kit, saved } }: { place: Place; made
   useLayoutEffect(() => scrollTo(0, 0), []);
   const { source, relays, changes, file } = saved;
   const loaded = useLoad<{ relay: Relay }>(apiPath(place, "relays", source)).data?.relay;
-  const secrets = saved.secrets.flatMap((made) => secretsOf(made, loaded?.secret.issuedBy));
+  const issuer = useIssuer(place, saved.secrets.length === 0 ? null : source);
+  const secrets = saved.secrets.flatMap((made) => secretsOf(made, issuer));
   const { title, steps } = kit;
   const asksSecret = loaded !== undefined && needsIssuedSecret(loaded);
   const warnings = saved.warnings.filter(({ code }) => !asksSecret || code !== "secret_missing");
@@ -127,7 +128,8 @@ export function KitCreated({ place, made: { kit, saved } }: { place: Place; made
         html`<section class="card"><h2>Receiver URL</h2>
           <p class="quiet">Register exactly this URL at ${title}. It serves all ${relays.length} relays.</p>
           <div class="copy-row"><code>${loaded.receiverUrl}</code>
-            <${CopyButton} text=${loaded.receiverUrl} label="Copy receiver URL" /></div></section>`
+            <${CopyButton} text=${loaded.receiverUrl} label="Copy receiver URL" /></div>
+          <${TunnelHint} place=${place} /></section>`
       }
       ${asksSecret && html`<${PasteSecret} place=${place} relay=${loaded} />`}
       ${secrets.length > 0 && html`<section class="card"><${SecretOnce} secrets=${secrets} /></section>`}

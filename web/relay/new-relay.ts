@@ -137,7 +137,7 @@ export function NewRelayPage({ place, query }: PageProps): View {
       }
       ${
         /"kind"\s*:\s*"receiver"/.test(text) &&
-        !/"scheme"\s*:\s*"processor"/.test(text) &&
+        !/"scheme"\s*:\s*"(?:processor|receiver)"/.test(text) &&
         html`<label class="field"><span>Secret or public key of the sender, if it shows one</span>
           <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} placeholder=${isIssued ? "Leave empty to paste it on the next page" : "Leave empty to create a new secret"}
             onInput=${(event: InputEvent) => setSecret((event.target as HTMLTextAreaElement).value)}></textarea>

@@ -26,6 +26,13 @@ export function needsIssuedSecret({ secret }: Pick<Relay, "secret">): boolean {
   return secret.issuedBy !== undefined && secret.kind === "none";
 }
 
+/** Returns the provider that makes the secret of the relay itself. null: none does, or it is not known yet. A null name asks nothing. */
+export function useIssuer(place: Place, relay: string | null): string | null {
+  const path = relay === null ? null : apiPath(place, "relays", relay, "sender");
+  const sender = useLoad<{ sender: SenderView | null }>(path).data?.sender;
+  return sender?.secret.from === "sender" ? sender.title : null;
+}
+
 export function PasteSecret({ place, relay }: { place: Place; relay: Relay }): View {
   const issuer = relay.secret.issuedBy ?? "";
   const what = usesPublicKey(relay.definition.trigger) ? "public key" : "secret";

@@ -17,6 +17,7 @@ import { PasteSecretLink } from "../component/fix-link.ts";
 import { Icon } from "../component/icon.ts";
 import { Sentence } from "../component/sentence.ts";
 import { useSettings } from "../settings/use-settings.ts";
+import { TunnelHint } from "./relay-created.ts";
 
 interface Step {
   title: string;
@@ -131,7 +132,7 @@ function waysOf(
     case "catalog":
       return html`${missing.map((thing) => html`<${CreateItem} key="${thing.kind} ${thing.name}" place=${place} thing=${thing} relay=${name} back="relay" changed=${health.change != null} />`)}`;
     case "url":
-      return html`${place.environment === "local" && html`<p>A sender on the internet cannot reach this machine. Open a tunnel and set its address with <code>--base-url</code>, or test without the sender first.</p>`}
+      return html`<${TunnelHint} place=${place} />
         <${CopyButton} text=${checklist.receiverUrl ?? ""} label="Copy the URL for the sender" />`;
     case "secret":
       if (secret.kind === "processor")

@@ -10,19 +10,19 @@ import { PageHead } from "../component/page-head.ts";
 import { type OnceSecret, SecretOnce } from "../component/secret-once.ts";
 import { Sentence } from "../component/sentence.ts";
 import { WarningList } from "../component/warning-list.ts";
-import { needsIssuedSecret, PasteSecret } from "./paste-secret.ts";
+import { needsIssuedSecret, PasteSecret, useIssuer } from "./paste-secret.ts";
 
 /** Returns the secrets in the response to a save. `issuedBy`: the provider that makes its own secret, while Relay still made one for test requests. */
 export function secretsOf(
   { receiverSecret, signingSecret }: { receiverSecret?: string; signingSecret?: string },
-  issuedBy?: string,
+  issuedBy: string | null = null,
 ): OnceSecret[] {
   const secrets: OnceSecret[] = [];
   if (receiverSecret !== undefined) {
     secrets.push({
       label: "Receiver secret",
       hint:
-        issuedBy === undefined
+        issuedBy === null
           ? "Paste it at the provider. The provider signs its requests with it, and this relay verifies them."
           : `${issuedBy} makes its own secret, so Relay signs only test requests with this one. Paste the one of ${issuedBy} on the tab Secrets when ${issuedBy} sends here.`,
       value: receiverSecret,
@@ -36,6 +36,12 @@ export function secretsOf(
     });
   }
   return secrets;
+}
+
+/** Says that a sender needs a tunnel to a receiver URL of local development. */
+export function TunnelHint({ place: { environment } }: { place: Place }): View {
+  if (environment !== "local") return null;
+  return html`<p>A sender on the internet cannot reach this machine. Open a tunnel and set its address with <code>--base-url</code>, or test without the sender first.</p>`;
 }
 
 export function RelayCreated({
@@ -53,8 +59,9 @@ export function RelayCreated({
 }): View {
   // The page replaces a long form that the user scrolled down.
   useLayoutEffect(() => scrollTo(0, 0), []);
-  const secrets = secretsOf(saved, saved.relay.secret.issuedBy);
-  const { relay, receiverUrl, file } = saved;
+  const { relay, receiverUrl, receiverSecret, file } = saved;
+  const issuer = useIssuer(place, receiverSecret === undefined ? null : relay.name);
+  const secrets = secretsOf(saved, issuer);
   const path = pagePath(place, "relays", relay.name);
   const asksSecret = needsIssuedSecret(relay);
   const warnings = saved.warnings.filter(({ code }) => !asksSecret || code !== "secret_missing");
@@ -67,7 +74,8 @@ export function RelayCreated({
         html`<section class="card"><h2>Receiver URL</h2>
           <p class="quiet">The provider must send its webhooks to exactly this URL.</p>
           <div class="copy-row"><code>${receiverUrl}</code>
-            <${CopyButton} text=${receiverUrl} label="Copy receiver URL" /></div></section>`
+            <${CopyButton} text=${receiverUrl} label="Copy receiver URL" /></div>
+          <${TunnelHint} place=${place} /></section>`
       }
       ${asksSecret && html`<${PasteSecret} place=${place} relay=${relay} />`}
       ${secrets.length > 0 && html`<section class="card"><${SecretOnce} secrets=${secrets} /></section>`}

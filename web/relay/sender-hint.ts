@@ -34,10 +34,12 @@ export function MadeFromSender({
 }): View {
   const sender = useLoad<{ sender: SenderView }>(senderPath(name)).data?.sender;
   const steps = sender?.steps ?? [];
-  // The page has a card for the secret that the sender makes.
-  const todo = needsIssuedSecret(saved.relay)
-    ? steps.filter((step) => !step.endsWith(sender?.secret.where ?? ""))
-    : steps;
+  // The page has a card for a secret that the sender makes, unless the user pasted the secret before.
+  const isPasted = ["pasted", "public_key"].includes(saved.relay.secret.kind);
+  const todo =
+    isPasted || needsIssuedSecret(saved.relay)
+      ? steps.filter((step) => !step.endsWith(sender?.secret.where ?? ""))
+      : steps;
   return html`<${RelayCreated} place=${place} saved=${saved} steps=${todo} isKnownSender />`;
 }
 

@@ -16,7 +16,7 @@ import { ActionList } from "./action-list.ts";
 import { EditedInJson } from "./field-frame.ts";
 import css from "./form.css" with { type: "text" };
 import { type Part, readForm } from "./form-part.ts";
-import { placeProblems } from "./form-problem.ts";
+import { openFields, placeProblems } from "./form-problem.ts";
 import { FormContext, type FormScope } from "./form-scope.ts";
 import { PartField } from "./group-fields.ts";
 import { type Occurrences, TriggerCard } from "./trigger-card.ts";
@@ -37,6 +37,8 @@ interface Props {
   /** Reports the field into which a value of the payload can be inserted. */
   onTarget: (target: InsertTarget | null) => void;
   onShowJson: (range: { from: number; to: number }) => void;
+  /** False: the user did not try to create the relay yet, so an empty field is no mistake. */
+  isTried?: boolean;
 }
 
 export function DefinitionForm({ known, ...props }: Props): View {
@@ -56,6 +58,7 @@ function LoadedForm({
   checked,
   onTarget,
   onShowJson,
+  isTried = true,
 }: Props & { known: Omit<Known, "root"> }): View {
   const edit = useEdit(text, onText);
   const { host, focusNext } = useFocusNext();
@@ -66,7 +69,10 @@ function LoadedForm({
   if (read !== null) last.current = { text, form: read };
   const { form, text: shownText } = last.current;
   const root = useMemo(() => readTree(shownText), [shownText]);
-  const problems = useMemo(() => placeProblems(form, read === null ? [] : placed), [form, read, placed]);
+  const problems = useMemo(
+    () => placeProblems(form, read === null ? [] : isTried ? placed : openFields(placed)),
+    [form, read, placed, isTried],
+  );
   const isJson = read !== null;
   const scope: FormScope = {
     place,

@@ -35,6 +35,9 @@ export function FieldFrame({
   const id = useId();
   const path = pathOf(part.steps);
   const problems = useForm().problems.get(path) ?? [];
+  // A problem that names the rule is enough.
+  const isRuleNamed = problems.some(({ message }) => message.includes("it must be "));
+  const about = isRuleNamed ? hint?.replace(RULE, "") : hint;
   const frame = {
     id,
     "aria-describedby": `${id}-about`,
@@ -46,7 +49,7 @@ export function FieldFrame({
     <div id="${id}-about" class="form-about">
       ${problem !== null && html`<p class="field-problem">${problem}</p>`}
       <${Problems} problems=${problems} />
-      ${hint !== undefined && hint !== "" && html`<p class="form-hint"><${Sentence} text=${hint} /></p>`}</div>
+      ${about !== undefined && about !== "" && html`<p class="form-hint"><${Sentence} text=${about} /></p>`}</div>
   </div>`;
 }
 
@@ -68,10 +71,12 @@ function isError({ severity = "error" }: FormProblem): boolean {
   return severity === "error";
 }
 
+const CLASSES = { error: "field-problem", warning: "field-warning", open: "field-open" } as const;
+
 function Problems({ problems }: { problems: readonly FormProblem[] }): View {
   return html`${problems.map(
     (one) =>
-      html`<p key=${one.message} class=${isError(one) ? "field-problem" : "field-warning"}><${Icon} name="attention" size=${12} /> <${Sentence} text=${formatProblem(one)} /></p>`,
+      html`<p key=${one.message} class=${CLASSES[one.severity ?? "error"]}>${one.severity !== "open" && html`<${Icon} name="attention" size=${12} /> `}<${Sentence} text=${formatProblem(one)} /></p>`,
   )}`;
 }
 

@@ -6,8 +6,8 @@ import { pathOf } from "./part-edit.ts";
 export interface FormProblem {
   field: string;
   message: string;
-  /** Absent: an error. */
-  severity?: "error" | "warning";
+  /** Absent: an error. `open`: a field of a new relay that the user did not fill in yet. */
+  severity?: "error" | "warning" | "open";
 }
 
 /** Returns the problems by the path of a part: the part with the field, or the nearest part around it. */
@@ -26,11 +26,24 @@ export function placeProblems(
   return found;
 }
 
+/** A value that is absent. */
+const ABSENT = /^`[^`]+`(?: \([a-z_]+\))? is (?:empty|missing):/;
+
+/** Turns the problems of absent values into open fields, until the user tries to create the relay. */
+export function openFields(placed: readonly FormProblem[]): readonly FormProblem[] {
+  return placed.map((problem) => (ABSENT.test(problem.message) ? { ...problem, severity: "open" } : problem));
+}
+
+/** Names that the form offers as choices under other words. */
+const NAMES = /write one of the names known here: .*\.$/;
+
 /** Path at the start of a message, with the kind of an action behind it. */
 const PATH = /^`([^`]+)`(?: \([a-z_]+\))?/;
 
 /** Returns the message with the label of its field instead of the path. `owned` names the action too. */
-export function formatProblem({ field, message }: FormProblem, owned = false): string {
+export function formatProblem(problem: FormProblem, owned = false): string {
+  const { field } = problem;
+  const message = problem.message.replace(NAMES, "choose one.");
   const [start = "", path] = PATH.exec(message) ?? [];
   if (path === undefined || plain(path) !== plain(field)) return message;
   const [list, index, ...inside] = plain(path).split(".");

@@ -1,5 +1,7 @@
 /** Name of something in the environment: a collection, a product, a plan or an entitlement. A missing one is created in place. */
 import { useId, useState } from "preact/hooks";
+import type { Simulation } from "../../../src/insight/simulate/step.ts";
+import type { FieldType } from "../../../src/shop/records/collection-definition.ts";
 import type { Page, RelayItem } from "../../base/answer.ts";
 import { html, type View } from "../../base/html.ts";
 import { apiPath, type Place } from "../../base/place.ts";
@@ -11,7 +13,7 @@ import { CollectionForm } from "../../records/collection-form.ts";
 import { ItemForm, type Kind } from "../../selling/item-form.ts";
 import { FieldFrame, type FrameProps, typedIn } from "./field-frame.ts";
 import type { InputPart } from "./form-part.ts";
-import { useForm } from "./form-scope.ts";
+import { mappedValue, useForm } from "./form-scope.ts";
 import { pathOf, writeText } from "./part-edit.ts";
 
 const ACCESS = "access:";
@@ -84,10 +86,10 @@ function CreateDialog({
   part: InputPart;
   onClose: () => void;
 }): View {
-  const { place, known, relay } = useForm();
+  const { place, known, relay, outcome } = useForm();
   const relays = useLoad<Page<RelayItem>>(`${apiPath(place, "relays")}?limit=200`).data?.items;
   if (thing === "collection") {
-    const wanted = { name, fields: namesWritten(known, part) };
+    const wanted = { name, fields: fieldsWritten(known, part, outcome) };
     return html`<${CollectionForm} place=${place} collection=${null} wanted=${wanted} onClose=${onClose} onMade=${onClose} />`;
   }
   // The form reads its first values once, so it waits for the relays.
@@ -96,8 +98,19 @@ function CreateDialog({
   return html`<${ItemForm} place=${place} kind=${KINDS[thing]} item=${null} wanted=${{ name, relay: sells ? relay : null }} uses=${[]} onClose=${onClose} onSaved=${onClose} />`;
 }
 
-/** Returns the fields that the action writes into the new collection. */
-function namesWritten({ root }: { root: JsonNode | null }, { steps }: InputPart): string[] {
-  const data = nodeAt(root, [...steps.slice(0, -1), "data"]);
-  return (data?.members ?? []).map(({ name }) => name);
+/** A template that is only one mapped value, which keeps its type. */
+const MAPPED = /^\{\{\s*mapped\.(\w+)\s*\}\}$/;
+
+/** Returns the fields that the action writes into the new collection, with the type of each value for the request in view. */
+function fieldsWritten(
+  { root }: { root: JsonNode | null },
+  { steps }: InputPart,
+  outcome: Simulation | null,
+): { name: string; type?: FieldType }[] {
+  const data = [...steps.slice(0, -1), "data"];
+  return (nodeAt(root, data)?.members ?? []).map(({ name, value }) => {
+    const [, mapped] = MAPPED.exec(value?.value ?? "") ?? [];
+    const type = mapped === undefined ? "" : typeof mappedValue(outcome, mapped)?.value;
+    return type === "number" || type === "boolean" ? { name, type } : { name };
+  });
 }
