@@ -2,8 +2,9 @@
  * Writes lines to standard output and standard error. A write that fails (a full disk, a closed pipe) never ends the process. If a reader does not
  * read, lines are dropped and counted, so that they do not fill the memory.
  */
-import { fstatSync } from "node:fs";
+import { fstatSync, type Stats, statSync } from "node:fs";
 import type { Log } from "./log.ts";
+import { SYSTEM } from "./system.ts";
 
 /** The most bytes that wait for a slow reader before lines are dropped. */
 const WAITING_BYTES = 1024 * 1024;
@@ -89,12 +90,19 @@ const STREAMS = ["stdin", "stdout", "stderr"] as const;
  */
 export function isTerminal(descriptor: 0 | 1 | 2): boolean {
   try {
-    if (!fstatSync(descriptor).isCharacterDevice()) return false;
+    const file = fstatSync(descriptor);
+    if (!file.isCharacterDevice() || isNull(file)) return false;
   } catch {
     // The descriptor is closed.
     return false;
   }
   return process[STREAMS[descriptor]].isTTY === true;
+}
+
+/** Reports whether the file discards what is written, as cron jobs and scripts make it. */
+function isNull({ rdev }: Stats): boolean {
+  const { nullDevice } = SYSTEM;
+  return nullDevice !== null && rdev === statSync(nullDevice, { throwIfNoEntry: false })?.rdev;
 }
 
 /** Opens a file or a pipe without the streams of `process`. Each write is flushed. */

@@ -16,6 +16,8 @@ export interface System {
   browserCommand(url: string, env: Env): string[] | null;
   /** The path of the terminal that the process belongs to. */
   terminal: string;
+  /** The path of the file that discards output and is a character device, as terminals are. Null if there is none. */
+  nullDevice: string | null;
   /** The signals that ask a process to stop. On Windows, Ctrl+C, Ctrl+Break and a closed console become signals. */
   stopSignals: readonly NodeJS.Signals[];
   /** True if files have an owner and a mode with rights for others. Windows has access lists, which nothing here reads. */
@@ -36,6 +38,7 @@ const PLAIN_WINDOWS_PATH = /^[\w.\\/:-]+$/;
 
 const unix = {
   terminal: "/dev/tty",
+  nullDevice: "/dev/null",
   stopSignals: ["SIGINT", "SIGTERM"],
   hasModes: true,
   flushesFolders: true,
@@ -70,6 +73,7 @@ const windows: System = {
   settingsFolder: (env) => env.XDG_CONFIG_HOME || env.APPDATA || null,
   browserCommand: (url) => ["rundll32", "url.dll,FileProtocolHandler", url],
   terminal: "\\\\.\\CONIN$",
+  nullDevice: null,
   stopSignals: ["SIGINT", "SIGBREAK", "SIGHUP"],
   hasModes: false,
   flushesFolders: false,

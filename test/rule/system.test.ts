@@ -68,6 +68,7 @@ const ROWS: readonly Row[] = [
   ],
   ["a variable in a path is not replaced by a Unix shell", ({ quote }) => quote("$HOME"), { linux: "'$HOME'", macos: "'$HOME'", windows: '"$HOME"' }],
   ["files have modes", ({ hasModes }) => hasModes, { linux: true, macos: true, windows: false }],
+  ["the file that discards output", ({ nullDevice }) => nullDevice, { linux: "/dev/null", macos: "/dev/null", windows: null }],
   ["a folder is flushed", ({ flushesFolders }) => flushesFolders, { linux: true, macos: true, windows: false }],
   ["an open file can be replaced", ({ replacesOpenFiles }) => replacesOpenFiles, { linux: true, macos: true, windows: false }],
   ["arguments can be hidden", ({ processFolder }) => processFolder, { linux: "/proc/self", macos: null, windows: null }],
