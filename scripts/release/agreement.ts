@@ -19,8 +19,9 @@ export interface ReleaseFacts {
   repository: string | null;
   /** The repository that runs the release. Null for a local release. */
   runsIn: string | null;
-  /** The newest release in change.ts. */
+  /** The newest release in change.ts, and the one before it. */
   newest: string;
+  before: string;
   /** The versions in the headings of CHANGELOG.md. */
   sections: readonly string[];
   /** The files of changes/ that change.ts does not list, with the number of their entries. */
@@ -29,15 +30,23 @@ export interface ReleaseFacts {
   migrationsVersion: string;
   /** The migrations whose text has no line in that file, or another one. */
   migrations: { missing: readonly string[]; changed: readonly string[] };
-  /** The versions that a reader of a page or a user of a file would install. */
-  documents: readonly { file: string; versions: readonly string[] }[];
+  /** The pages and files that name versions to install, or to go back to. */
+  documents: readonly {
+    file: string;
+    /** The versions of this release. */
+    versions: readonly string[];
+    /** The versions to go back to. */
+    earlier: readonly string[];
+    /** True if it has the placeholder of the repository. */
+    hasPlaceholder: boolean;
+  }[];
   /** The lines of `git status --porcelain`. Null without git. */
   uncommitted: readonly string[] | null;
 }
 
 /** Returns one sentence for each disagreement. It names the file and what to do. An empty list allows the release. */
 export function findDisagreements(facts: ReleaseFacts): string[] {
-  const { version, tag, repository, runsIn, newest, migrations, uncommitted } = facts;
+  const { version, tag, repository, runsIn, newest, before, migrations, uncommitted } = facts;
   const found: string[] = [];
   if (facts.lockVersions.some((one) => one !== version))
     found.push(
@@ -79,10 +88,15 @@ export function findDisagreements(facts: ReleaseFacts): string[] {
     );
   for (const file of migrations.changed)
     found.push(`${file}: a released migration has another text. Undo the change, and add a new migration.`);
-  for (const { file, versions } of facts.documents) {
-    const others = [...new Set(versions.filter((one) => one !== version))];
-    if (others.length > 0)
-      found.push(`${file}: it tells readers to install ${others.join(" and ")}. Write ${version}.`);
+  for (const { file, versions, earlier, hasPlaceholder } of facts.documents) {
+    const others = listOthers(versions, version);
+    if (others !== "") found.push(`${file}: it tells readers to install ${others}. Write ${version}.`);
+    const back = listOthers(earlier, before);
+    if (back !== "") found.push(`${file}: it tells readers to go back to ${back}. Write ${before}.`);
+    if (hasPlaceholder && repository !== null)
+      found.push(
+        `${file}: it has the placeholder ${PLACEHOLDER}. Write ${repository} in each place, and remove the paragraph that explains it.`,
+      );
   }
   if (uncommitted === null)
     found.push(".git: this folder has no git history. Release from a clone of the repository.");
@@ -91,6 +105,11 @@ export function findDisagreements(facts: ReleaseFacts): string[] {
       `${uncommitted[0]?.slice(3)}: ${uncommitted.length === 1 ? "this file is" : `this and ${uncommitted.length - 1} more are`} not committed. Commit or remove what git status lists.`,
     );
   return found;
+}
+
+/** Names the versions that are not the given one. */
+function listOthers(versions: readonly string[], version: string): string {
+  return [...new Set(versions.filter((one) => one !== version))].join(" and ");
 }
 
 /** Names the first file and counts the others, with the verb. */
@@ -108,9 +127,15 @@ const DOCUMENTS = [
 ];
 const MANIFESTS = "packaging/kubernetes";
 
-/** Matches a version after words that install it, or that ask what is new since it. */
-const INSTALLED =
-  /(?:relay-service[:@_]|dist\/image:|--version[ =]v?|--since |\/download\/v)(\d+\.\d+\.\d+)/g;
+/** The image of this file is the one to go back to. */
+const RESTORE = "restore.yaml";
+/** The word for the address of the repository in a page, as long as no release is published. */
+const PLACEHOLDER = "$REPOSITORY";
+
+/** Matches a version after the name of an image of this release. */
+const INSTALLED = /(?:relay-service[:_]|dist\/image:)(\d+\.\d+\.\d+)/g;
+/** Matches a version after words that go back to it, or that ask what is new since it. */
+const EARLIER = /(?:relay-service@|--version[ =]v?|--since |\/download\/v)(\d+\.\d+\.\d+)/g;
 
 /** Reads the facts of this repository, and of the workflow that runs the release. */
 export function readFacts(): ReleaseFacts {
@@ -131,6 +156,7 @@ export function readFacts(): ReleaseFacts {
     repository: readRepository(manifest),
     runsIn: GITHUB_REPOSITORY === undefined ? null : `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`,
     newest: RELEASES[0].version,
+    before: RELEASES[1]?.version ?? "",
     sections: [...readText("CHANGELOG.md").matchAll(/^## (\d+\.\d+\.\d+)$/gm)].map(([, one = ""]) => one),
     unreleased: readdirSync(join(PROJECT, "changes"))
       .filter((file) => !listed.includes(file))
@@ -148,10 +174,14 @@ export function readFacts(): ReleaseFacts {
     documents: [
       ...DOCUMENTS,
       ...readdirSync(join(PROJECT, MANIFESTS)).map((name) => `${MANIFESTS}/${name}`),
-    ].map((file) => ({
-      file,
-      versions: [...readText(file).matchAll(INSTALLED)].map(([, one = ""]) => one),
-    })),
+    ].map((file) => {
+      const text = readText(file);
+      const find = (words: RegExp): string[] => [...text.matchAll(words)].map(([, one = ""]) => one);
+      const hasPlaceholder = text.includes(PLACEHOLDER);
+      if (file.endsWith(`/${RESTORE}`))
+        return { file, versions: [], earlier: [...find(INSTALLED), ...find(EARLIER)], hasPlaceholder };
+      return { file, versions: find(INSTALLED), earlier: find(EARLIER), hasPlaceholder };
+    }),
     uncommitted:
       git("status", "--porcelain")
         ?.split("\n")

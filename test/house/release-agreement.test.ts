@@ -5,6 +5,7 @@ import { findDisagreements, type ReleaseFacts, readFacts } from "../../scripts/r
 import { RELEASES } from "../../src/base/release/change.ts";
 
 const REPOSITORY = "https://github.com/owner/name";
+const PAGE = { file: "docs/install.md", versions: ["1.2.3"], earlier: ["1.2.2"], hasPlaceholder: false };
 const AGREED: ReleaseFacts = {
   version: "1.2.3",
   lockVersions: ["1.2.3"],
@@ -12,14 +13,12 @@ const AGREED: ReleaseFacts = {
   repository: REPOSITORY,
   runsIn: REPOSITORY,
   newest: "1.2.3",
+  before: "1.2.2",
   sections: ["1.2.3", "1.2.2"],
   unreleased: [{ file: "1.3.0.json", entries: 0 }],
   migrationsVersion: "1.2.3",
   migrations: { missing: [], changed: [] },
-  documents: [
-    { file: "docs/install.md", versions: ["1.2.3"] },
-    { file: "docs/docker.md", versions: [] },
-  ],
+  documents: [PAGE, { file: "docs/docker.md", versions: [], earlier: [], hasPlaceholder: false }],
   uncommitted: [],
 };
 
@@ -62,8 +61,15 @@ const REFUSED: readonly [what: string, facts: Partial<ReleaseFacts>, file: strin
     "add a new migration",
   ],
   [
+    "a page that goes back to this version",
+    { documents: [{ ...PAGE, earlier: ["1.2.3", "1.2.2"] }] },
+    "docs/install.md",
+    "to go back to 1.2.3. Write 1.2.2.",
+  ],
+  ["a page with a placeholder", { documents: [{ ...PAGE, hasPlaceholder: true }] }, "docs/install.md", `Write ${REPOSITORY} in each place`],
+  [
     "a page that installs an older version",
-    { documents: [{ file: "docs/install.md", versions: ["1.2.2", "1.2.2", "1.2.3"] }] },
+    { documents: [{ ...PAGE, versions: ["1.2.2", "1.2.2", "1.2.3"] }] },
     "docs/install.md",
     "to install 1.2.2. Write 1.2.3.",
   ],
@@ -98,4 +104,11 @@ test("the pages and manifests name the present version to install", () => {
   const wrong = documents.filter(({ versions }) => versions.some((one) => one !== version));
   expect(wrong).toEqual([]);
   expect(documents.flatMap(({ versions }) => versions).length).toBeGreaterThan(2);
+});
+
+test("the pages and the restore go back to the newest release, which the next one follows, or to the one before", () => {
+  const { version, before, documents } = readFacts();
+  const named = documents.flatMap(({ file, earlier }) => earlier.map((one) => ({ file, isKnown: [version, before].includes(one) })));
+  expect(named.filter(({ isKnown }) => !isKnown)).toEqual([]);
+  expect([...new Set(named.map(({ file }) => file))]).toEqual(["docs/install.md", "docs/upgrade.md", "packaging/kubernetes/restore.yaml"]);
 });

@@ -97,6 +97,11 @@ async function makeRepository(folder: string, env: Record<string, string>): Prom
     const file = join(folder, "changes", name);
     writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), changes: [] }));
   }
+  const before = RELEASES[1]?.version ?? "";
+  for (const name of ["docs/install.md", "docs/upgrade.md", "packaging/kubernetes/restore.yaml"]) {
+    const text = readFileSync(join(folder, name), "utf8");
+    writeFileSync(join(folder, name), text.replaceAll("$REPOSITORY", REPOSITORY).replaceAll(packageJson.version, before));
+  }
   await mustRun([process.execPath, "scripts/release-migrations.ts"], folder, env);
   for (const words of [
     ["init", "--quiet"],
