@@ -16,7 +16,9 @@ main() {
   archive="relay-$system.tar.gz"
   [ -n "${RELAY_INSTALL_DIR:-${HOME:-}}" ] || refuse "HOME is not set. Set RELAY_INSTALL_DIR to the folder for relay."
   folder=${RELAY_INSTALL_DIR:-$HOME/.local/bin}
-  mkdir -p "$folder" || refuse "The folder $folder cannot be created. Set RELAY_INSTALL_DIR to a folder of yours."
+  mkdir -p -- "$folder" || refuse "The folder $folder cannot be created. Set RELAY_INSTALL_DIR to a folder of yours."
+  # The lines for the PATH need a path that is the same in every folder.
+  folder=$(CDPATH='' cd -- "$folder" && pwd) || refuse "The folder $folder cannot be opened. Set RELAY_INSTALL_DIR to a folder of yours."
   [ ! -d "$folder/relay" ] || refuse "$folder/relay is a folder. Move it away, or set RELAY_INSTALL_DIR to another folder."
   # The work folder is next to the executable, so that the last step is a rename, which happens completely or not at all.
   work=$(mktemp -d "$folder/.relay-install.XXXXXX") || refuse "$folder cannot be written. Set RELAY_INSTALL_DIR to a folder of yours."
@@ -27,9 +29,9 @@ main() {
   download checksums.txt
   download "$archive"
   check_sum "$archive"
-  tar -xzf "$work/$archive" -C "$work" relay || refuse "$archive could not be unpacked. Check the free space of $folder."
+  tar -xzf "$work/$archive" -C "$work" relay || refuse "$archive could not be unpacked; see above. It needs tar, gzip, and free space in $folder. Nothing was changed."
   chmod 755 "$work/relay"
-  installed=$("$work/relay" --version) || refuse "The executable for $system does not start here; see above. Nothing was changed."
+  installed=$("$work/relay" --version) || refuse "The executable for $system does not start here; see above.$(tell_missing) Nothing was changed."
   [ -z "$version" ] || [ "$version" = "$installed" ] || refuse "$source has version $installed, not $version. Nothing was changed."
   mv -f "$work/relay" "$folder/relay" || refuse "$folder/relay could not be replaced. Nothing was changed."
   say "Installed Relay $installed as $folder/relay"
@@ -119,6 +121,13 @@ check_sum() {
     refuse "The download cannot be checked: sha256sum, shasum and openssl are missing. Install one of them."
   fi
   [ "${found%% *}" = "$expected" ] || refuse "$1 is damaged or was changed: its SHA-256 is not the one of checksums.txt. Nothing was changed; try again."
+}
+
+# Alpine does not install the library of C++ by default.
+tell_missing() {
+  case $system in
+    *-musl) printf ' On Alpine, run apk add libstdc++, and then this script again.' ;;
+  esac
 }
 
 tell_path() {

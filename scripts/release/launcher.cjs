@@ -18,7 +18,7 @@ function fail(sentence) {
   process.exit(127);
 }
 
-/** Returns the path of this system's executable, or ends this process with what to do. */
+/** Returns the path of this system's executable and of the file that starts it, or ends this process with what to do. */
 function findExecutable() {
   const mine = systems.filter(({ os, cpu }) => os === platform && cpu === arch);
   if (mine.length === 0) {
@@ -34,9 +34,9 @@ function findExecutable() {
       `no executable starts on this system, because ${loaders} is missing. Install the C library that has it. On NixOS, switch on programs.nix-ld.`,
     );
   }
-  for (const { package: name, file } of startable) {
+  for (const { package: name, file, loader } of startable) {
     try {
-      return require.resolve(`${name}/${file}`);
+      return { file: require.resolve(`${name}/${file}`), loader };
     } catch {
       // Another C library of this system may have its package.
     }
@@ -79,7 +79,7 @@ function parentOf(pid) {
   }
 }
 
-function start(file) {
+function start({ file, loader }) {
   const child = spawn(file, process.argv.slice(2), {
     stdio: "inherit",
     // The last compiler of the JavaScript engine makes the first events slower and no later ones faster.
@@ -103,6 +103,9 @@ function start(file) {
     fail(`${file} could not start (${code}). ${todo}`);
   });
   child.on("exit", (code, signal) => {
+    // The loader of musl ends so after it named a missing library. Relay has no such exit code.
+    if (code === 127 && loader?.includes("musl"))
+      fail(`${file} did not start. On Alpine, run: apk add libstdc++`);
     if (signal === null) process.exit(code);
     for (const one of SIGNALS) process.removeAllListeners(one);
     // The exit code counts if this process survives the signal.

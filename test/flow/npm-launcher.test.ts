@@ -132,6 +132,18 @@ describe.each(RUNTIMES)("the launcher under %s", (name, runtime) => {
     expect(await run.exited).toBe(127);
   });
 
+  test("on a system with musl it names the library that Alpine lacks", async () => {
+    const loader = join(others, `ld-musl of ${name}`);
+    writeFileSync(loader, "");
+    const file = writeOtherLauncher(`musl ${name}`, (system) => ({ ...system, loader }));
+    const folder = join(others, `musl ${name}/node_modules/@relay-service`, requireOwnSystem().name);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "relay"), "#!/bin/sh\nexit 127\n", { mode: 0o755 });
+    await using run = start(["--version"], { runtime, file });
+    expect(await run.line("did not start")).toContain("apk add libstdc++");
+    expect(await run.exited).toBe(127);
+  });
+
   test("on a system without a known C library it names the missing files", async () => {
     const file = writeOtherLauncher("library", (system) => ({ ...system, loader: `/no-such-library-of-${system.cpu}` }));
     await using run = start(["--version"], { runtime, file });

@@ -75,6 +75,8 @@ interface Machine {
   /** The words of `uname -s` and `uname -m`. Null takes the program of this machine. */
   uname?: readonly [kernel: string, machine: string] | null;
   tools?: readonly string[];
+  /** The program that is missing. */
+  without?: string;
   shell?: readonly string[];
   args?: readonly string[];
   /** The fault of the server. */
@@ -87,10 +89,10 @@ interface Machine {
 let count = 0;
 
 /** Makes a folder with only the named programs. */
-function makePath({ uname = ["Darwin", "arm64"], tools = [have("curl") ? "curl" : "wget", "sha256sum"] }: Machine): string {
+function makePath({ uname = ["Darwin", "arm64"], tools = [have("curl") ? "curl" : "wget", "sha256sum"], without }: Machine): string {
   const path = join(place, `path ${count++}`);
   mkdirSync(path);
-  for (const tool of [...ALWAYS, ...tools]) symlinkSync(Bun.which(tool) ?? tool, join(path, tool));
+  for (const tool of [...ALWAYS, ...tools].filter((one) => one !== without)) symlinkSync(Bun.which(tool) ?? tool, join(path, tool));
   if (uname === null) symlinkSync(Bun.which("uname") ?? "uname", join(path, "uname"));
   else writeFileSync(join(path, "uname"), `#!/bin/sh\n[ "$1" = -s ] && echo ${uname[0]} || echo ${uname[1]}\n`, { mode: 0o755 });
   return path;
@@ -173,6 +175,13 @@ if (downloaders.length === 0 || !have("tar")) {
       const { said, code } = await install({ home, env: { RELAY_INSTALL_DIR: join(home, "own bin"), PATH: `${makePath({})}:${home}/own bin` } });
       expect([code, run(join(home, "own bin/relay"))]).toEqual([0, NEWEST]);
       expect(said).not.toContain("PATH");
+    });
+
+    test("a folder that is named relative to the present one is put into the PATH with its complete path", async () => {
+      const home = makeHome();
+      const { said, code } = await install({ home, env: { RELAY_INSTALL_DIR: "own bin" } });
+      expect([code, run(join(home, "own bin/relay"))]).toEqual([0, NEWEST]);
+      expect(said).toContain(`export PATH="${home}/own bin:$PATH"`);
     });
 
     test("the script names another relay that comes first in the PATH", async () => {
@@ -259,6 +268,18 @@ if (downloaders.length === 0 || !have("tar")) {
       expect(run(relay)).toBe(OLDER);
     });
 
+    test("names the library that Alpine lacks", async () => {
+      const path = makePath({ uname: ["Linux", "x86_64"] });
+      rmSync(join(path, "tar"));
+      writeFileSync(join(path, "tar"), '#!/bin/sh\nprintf "#!/bin/sh\\nexit 127\\n" > "$4/relay"\n', { mode: 0o755 });
+      const input = readFileSync(script, "utf8").replace("/lib64/ld-linux-x86-64.so.2", "/none").replace("/lib/ld-musl-x86_64.so.1", "/");
+      const { told, code } = await install({ input, env: { PATH: path } });
+      expect([code, told]).toEqual([
+        1,
+        expect.stringContaining("On Alpine, run apk add libstdc++, and then this script again. Nothing was changed."),
+      ]);
+    });
+
     test("from a mirror whose named version is another one is refused", async () => {
       const { told, code } = await install({ args: ["--version", OLDER], from: "mixed" });
       expect([code, told]).toEqual([1, expect.stringContaining(`has version ${NEWEST}, not ${OLDER}. Nothing was changed.`)]);
@@ -284,6 +305,7 @@ if (downloaders.length === 0 || !have("tar")) {
       ["no address", { env: { RELAY_DOWNLOAD_URL: "" } }, "Set RELAY_DOWNLOAD_URL"],
       ["no tool to download", { tools: ["sha256sum"] }, "Neither curl nor wget is on the PATH"],
       ["no tool to check", { tools: [downloaders[0] ?? ""] }, "sha256sum, shasum and openssl are missing"],
+      ["no tool to unpack", { without: "tar" }, "It needs tar, gzip, and free space"],
       ["a folder below a file", { env: { RELAY_INSTALL_DIR: join(script, "bin") } }, "cannot be created. Set RELAY_INSTALL_DIR"],
     ];
     test.each(rows)("%s", async (_, machine, sentence) => {
