@@ -242,6 +242,12 @@ describe.each(TOOLS.map((tool) => [tool.name, tool] as const))("the packages wit
     expect(readFileSync(join(installed, "LICENSE"), "utf8")).toBe(readFileSync(join(PROJECT_ROOT, "LICENSE"), "utf8"));
   });
 
+  test.each(PACKAGES.map(({ name }) => name))("%s says how to install and to import it", (name) => {
+    const readme = readFileSync(join(home, "node_modules", name, "README.md"), "utf8");
+    expect(readme).toContain(`npm install ${name}\n`);
+    expect(readme).toContain(`from "${name}";`);
+  });
+
   test("are imported as ES modules", () => {
     const [client, verifier] = PACKAGES;
     expect([output.client, output.verifier, output.signedIn]).toEqual([client?.exports, verifier?.exports, false]);
