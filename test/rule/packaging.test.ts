@@ -185,6 +185,17 @@ describe("the Dockerfile", () => {
     expect(scripts["build"]).toBeDefined();
   });
 
+  test("takes the time of the sources for the build, and compose passes it on", () => {
+    const lines = dockerfile.map(([word, rest]) => `${word} ${rest}`);
+    const build = lines.findIndex((line) => line.startsWith("RUN npm run build"));
+    expect(lines[build - 1]).toBe("ARG SOURCE_DATE_EPOCH");
+    for (const name of ["compose.yaml", "compose.postgres.yaml"]) {
+      const { services } = Bun.YAML.parse(read(name)) as { services: Record<string, { build?: { args: string[] } }> };
+      const built = Object.values(services).flatMap(({ build }) => build ?? []);
+      expect([name, built.length > 0, built.every(({ args }) => args.join() === "SOURCE_DATE_EPOCH")]).toEqual([name, true, true]);
+    }
+  });
+
   test("has a health check whose exit code says whether the server is ready", async () => {
     const [program, ...line] = words(lastOf("HEALTHCHECK").split(" CMD ")[1] ?? "[]");
     expect(program).toBe("/usr/local/bin/relay");
