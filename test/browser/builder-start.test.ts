@@ -37,6 +37,16 @@ test("an event that is here starts a relay, and the search finds it by its words
   await page.getByRole("heading", { name: "What Relay found" }).waitFor();
 });
 
+test("a relay from an event follows the receiver that verified it, unless the user wants an own URL and secret", async () => {
+  const follow = page.getByRole("checkbox", { name: /^Follow orders, which verified this request/ });
+  const secret = page.getByLabel("Secret or public key of the sender (optional)");
+  expect([await follow.isChecked(), await secret.count()]).toEqual([true, 0]);
+  await shoot(page, "builder-follow", { fullPage: true });
+  await follow.uncheck();
+  await secret.waitFor();
+  await follow.check();
+});
+
 test("a guess that the user drops is not in the relay, and the name is the user’s", async () => {
   await page.getByRole("checkbox", { name: /Person’s email/ }).uncheck();
   await page.getByRole("checkbox", { name: /Only requests with/ }).uncheck();
@@ -46,6 +56,7 @@ test("a guess that the user drops is not in the relay, and the name is the user�
   const draft = await page.evaluate(() => Object.entries(localStorage).find(([key]) => key.startsWith("relay.draft."))?.[1]);
   const definition = JSON.parse(JSON.parse(draft ?? "{}").text);
   expect(definition).toMatchObject({ name: "second-order", trigger: { map: { event_id: "id", event_type: "type" } }, actions: [] });
+  expect(definition.trigger.verify).toEqual({ scheme: "receiver", receiver: "orders" });
   expect(definition.trigger.when).toBeUndefined();
   expect(definition.trigger.map.person_email).toBeUndefined();
 });

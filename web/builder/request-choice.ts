@@ -64,7 +64,7 @@ export async function loadEvent(place: Place, id: string): Promise<SeenRequest |
   const { payload, truncated } = event;
   if (truncated || !isObject(payload) || payload.event === undefined) return null;
   const body = writeExact(payload.event, 2);
-  return { ...UNSIGNED, body, contentType: "application/json", from: `event ${id}` };
+  return { ...UNSIGNED, body, contentType: "application/json", from: `event ${id}`, relay: event.relay.name };
 }
 
 export function RequestChoice({

@@ -15,6 +15,8 @@ export interface SeenRequest {
   receivedAt: string | null;
   /** Origin of the request, such as "a pasted request". */
   from: string;
+  /** Relay whose event has the request, so its receiver verified it. Absent: the request is of no event. */
+  relay?: string;
 }
 
 /** Returns a pasted request. It is checked as if it arrived now at the receiver URL. */

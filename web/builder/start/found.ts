@@ -4,10 +4,12 @@
  */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { RequestGuess } from "../../../src/insight/simulate/guess-request.ts";
+import type { Relay } from "../../base/answer.ts";
 import { call, sentenceOf } from "../../base/api.ts";
 import { writeExact } from "../../base/exact-json.ts";
 import { html, type View } from "../../base/html.ts";
 import { apiPath, type Place } from "../../base/place.ts";
+import { useLoad } from "../../base/use-load.ts";
 import { Icon } from "../../component/icon.ts";
 import { LoadingState, Notice } from "../../component/notice.ts";
 import { SafeText } from "../../component/safe-text.ts";
@@ -39,6 +41,7 @@ export function Found({
   onBack: () => void;
 }): View {
   useStyle(css);
+  const source = useSource(place, request.relay);
   const [guess, setGuess] = useState<RequestGuess | null>(null);
   const [error, setError] = useState<string | null>(null);
   const [turn, setTurn] = useState(0);
@@ -64,10 +67,22 @@ export function Found({
       stop.abort();
     };
   }, [request, secret, turn]);
-  if (guess === null)
+  if (guess === null || source === undefined)
     return html`<div class="stack"><${LoadingState} error=${error} rows=${6} onRetry=${() => setTurn(turn + 1)} />
       ${error !== null && html`<div class="form-actions"><button type="button" onClick=${onBack}>Choose another request</button></div>`}</div>`;
-  return html`<${Guesses} place=${place} guess=${guess} error=${error} secret=${secret} onSecret=${onSecret} onBuild=${onBuild} onBack=${onBack} />`;
+  return html`<${Guesses} source=${source} guess=${guess} error=${error} secret=${secret} onSecret=${onSecret} onBuild=${onBuild} onBack=${onBack} />`;
+}
+
+/** Returns the receiver that verified the request of a relay. null: the new relay cannot follow it, undefined: it is not known yet. */
+function useSource(place: Place, name: string | undefined): string | null | undefined {
+  const { data, error } = useLoad<{ relay: Relay }>(
+    name === undefined ? null : apiPath(place, "relays", name),
+  );
+  if (name === undefined || error !== null) return null;
+  if (data === undefined) return undefined;
+  const { relay } = data;
+  if (relay.follows !== undefined) return relay.follows;
+  return relay.trigger === "receiver" && relay.secret.kind !== "processor" ? relay.name : null;
 }
 
 interface Choice {
@@ -81,6 +96,7 @@ interface Choice {
 }
 
 function Guesses({
+  source,
   guess,
   error,
   secret,
@@ -88,6 +104,8 @@ function Guesses({
   onBuild,
   onBack,
 }: {
+  /** Receiver that verified the request and that the new relay can follow. */
+  source: string | null;
   guess: RequestGuess;
   error: string | null;
   secret: string;
@@ -98,6 +116,7 @@ function Guesses({
   const { sender, verify, definition } = guess;
   const start = useMemo(() => writeExact(definition, 2), [definition]);
   const [typedName, setTypedName] = useState<string | null>(null);
+  const [isFollower, setFollower] = useState(source !== null);
   const [dropped, setDropped] = useState<ReadonlySet<string>>(new Set());
   const name = typedName ?? nodeAt(readTree(start), ["name"])?.value ?? "";
   const choices = choicesOf(guess, start);
@@ -109,6 +128,7 @@ function Guesses({
   const build = (event: Event): void => {
     event.preventDefault();
     let text = setValue(start, ["name"], name);
+    if (isFollower) text = setValue(text, ["trigger", "verify"], { scheme: "receiver", receiver: source });
     for (const { key, drop } of choices) if (dropped.has(key) && drop !== null) text = drop(text);
     onBuild(text);
   };
@@ -119,11 +139,19 @@ function Guesses({
       <p><b>${sender === null ? "Unknown sender" : sender.title}</b></p>
       <p class="quiet"><${Sentence} text=${sender === null ? "No known sender sends such a request." : sender.why} /></p></section>
     <section class="card"><h2>Signature</h2>
-      <p><${Sentence} text=${verify.why} /> <${Verdict} verified=${verify.verified} /></p>
+      ${
+        source !== null &&
+        html`<label class="switch"><input type="checkbox" checked=${isFollower} onChange=${() => setFollower(!isFollower)} />
+          <span>Follow <code>${source}</code>, which verified this request. The relay then needs no receiver URL and no secret.</span></label>`
+      }
+      ${
+        !isFollower &&
+        html`<p><${Sentence} text=${verify.why} /> <${Verdict} verified=${verify.verified} /></p>
       <details><summary>Recipe</summary><pre class="preview">${writeExact(verify.value, 2)}</pre></details>
       <label class="field"><span>Secret or public key of the sender (optional)</span>
         <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} onInput=${(event: InputEvent) => onSecret((event.target as HTMLTextAreaElement).value)}></textarea>
-        <small>Relay tries it with this request. Relay stores it when you create the relay.</small></label></section>
+        <small>Relay tries it with this request. Relay stores it when you create the relay.</small></label>`
+      }</section>
     <section class="card"><h2>Values</h2>
       ${guess.eventId === null && html`<p class="quiet">Relay found no deduplication ID. Without one, only an equal body within one UTC day is a duplicate. You can choose a value in the builder.</p>`}
       ${choices.length === 0 && html`<p class="quiet">Relay found no value with a meaning. You can map values in the builder.</p>`}
