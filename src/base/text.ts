@@ -61,6 +61,12 @@ export function cutToLine(text: string, maxChars: number): string {
   return kept.trimEnd();
 }
 
+/** Makes one line as `cutToLine` does. A cut line ends with an ellipsis, so that a reader does not take it for the whole. */
+export function shortenToLine(text: string, maxChars: number): string {
+  const line = cutToLine(text, Number.POSITIVE_INFINITY);
+  return cutToLine(line, maxChars) === line ? line : `${cutToLine(line, maxChars - 1)}…`;
+}
+
 /** Returns the text on one line and safe for a terminal, because an escape sequence from a payload must not reach it. */
 export function plain(text: string): string {
   return text.replaceAll(/\s+/g, " ").replaceAll(/\p{C}/gu, "?");

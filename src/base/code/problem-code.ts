@@ -84,7 +84,7 @@ export const PROBLEMS = {
     title: "Every attempt fails",
     kinds: BOTH,
     what: "Every attempt of the relay's events has failed for half an hour, or failed in a way that a retry cannot fix.",
-    todo: "Read why (`relay events list`, `relay events show`), fix the cause, and replay the dead events.",
+    todo: "Read why (`relay events show`), fix the cause, and replay the dead events (`relay events replay`).",
     next: "The alert resolves when an event of the relay succeeds.",
   },
   relay_capped: {

@@ -6,7 +6,7 @@ import type { CodeEntry } from "./code-entry.ts";
 import type { RefusalCode } from "./refusal-code.ts";
 
 const RETRIED = "Relay retries the event automatically.";
-const CALLED_AGAIN = "Relay retries the request automatically, with the same id.";
+const CALLED_AGAIN = "Relay retries the call automatically, with the same id.";
 
 export const RESULTS = {
   person_not_found: {

@@ -6,7 +6,7 @@ import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { findMeaning } from "../../base/code/code.ts";
 import { oneOf, orNull, quotingText, timeOrNull } from "../../base/schema.ts";
-import { cutToLine } from "../../base/text.ts";
+import { shortenToLine } from "../../base/text.ts";
 import { EVENT, findEventSeq, RELAY_NAME, rejectUnknownEvent } from "../../engine/event/event.ts";
 import { RUN_RESULTS } from "../../engine/event/run.ts";
 import { listOpenProblemsOfTarget } from "../../platform/audit/problem.ts";
@@ -106,7 +106,10 @@ export async function findFailure(tx: Reader, seq: number, reason: string): Prom
 
 /** Formats a failure in one line: the stored message, or what the code means where no message is stored. */
 export function formatFailure({ code, message }: { code: string; message?: string }): string {
-  return cutToLine(message ?? findMeaning(code, ["result"])?.what ?? `It ended with ${code}.`, MAX_SENTENCE);
+  return shortenToLine(
+    message ?? findMeaning(code, ["result"])?.what ?? `It ended with ${code}.`,
+    MAX_SENTENCE,
+  );
 }
 
 function isFailed(result: StoredResult): result is Extract<StoredResult, { outcome: "failed" }> {

@@ -3,7 +3,7 @@
  * of the newest events, and scaled to all.
  */
 
-import { cutToLine } from "../../base/text.ts";
+import { shortenToLine } from "../../base/text.ts";
 import { EVENT } from "../../engine/event/event.ts";
 import { RUN_RESULTS } from "../../engine/event/run.ts";
 import type { StoredResult } from "../../rules/action/contract.ts";
@@ -149,7 +149,7 @@ async function findWarned(tx: Reader, nameKey: number, from: number): Promise<Wa
   return {
     events: warned.length,
     of: rows.length,
-    message: message === null ? null : cutToLine(message, MAX_SENTENCE),
+    message: message === null ? null : shortenToLine(message, MAX_SENTENCE),
   };
 }
 

@@ -36,7 +36,7 @@ const expectsEvery = "one of 15m, 30m, 1h, 6h, 12h, 1d and 1w (nothing shorter t
 
 const shape = Type.Object(
   {
-    kind: Type.Literal("schedule", { description: "A clock, in UTC.", expects: '"schedule"' }),
+    kind: Type.Literal("schedule", { description: "A schedule, in UTC.", expects: '"schedule"' }),
     every: Type.Union(
       EVERY.map((every) => Type.Literal(every)),
       { description: "The length of a period.", expects: expectsEvery },
@@ -60,7 +60,7 @@ const shape = Type.Object(
   },
   {
     additionalProperties: false,
-    description: "A clock, in UTC.",
+    description: "A schedule, in UTC.",
     expects: "a trigger object",
     strangers: {
       cron: 'remove it and write `every`, such as "1h" or "1d"; there are no cron expressions',
@@ -74,7 +74,7 @@ const shape = Type.Object(
 
 export const scheduleTrigger: TriggerType<ScheduleTrigger> = {
   kind: "schedule",
-  title: "A clock",
+  title: "A schedule",
   shape,
   check: (trigger) => checkPairs(trigger),
   canHavePerson: false,

@@ -204,7 +204,7 @@ async function readSecret(
   const where = isServer && places[0] !== undefined ? ` under ${places[0]}` : "";
   throw new CommandFailure(
     "invalid_input",
-    `The secret of ${name} is not in ${join(serviceDir, SECRETS_FILE)}${where}: set RELAY_SECRET, or use --secret-stdin.`,
+    `The secret of ${name} is not in ${join(serviceDir, SECRETS_FILE)}${where}: set RELAY_SECRET, use --secret-stdin, or send a test event from the page of the relay in the dashboard.`,
   );
 }
 
