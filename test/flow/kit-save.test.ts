@@ -62,6 +62,16 @@ test("the environment's own default plan stays", async () => {
   expect([catalog.plans.starter.default, catalog.plans.free]).toEqual([true, undefined]);
 });
 
+const SHAPE = { kind: "private", fields: { event_id: { type: "text" }, event_type: { type: "text" }, object: { type: "text" } } };
+
+test("a collection that also has other fields stays, so the first relay of a sender and the kit share it", async () => {
+  const fields = { ...SHAPE.fields, amount: { type: "number" } };
+  await running.api("POST", "/collections", { ...SHAPE, name: "stripe_events", fields });
+  expect((await save({}, "stripe")).status).toBe(201);
+  const { catalog } = (await running.api("GET", "/catalog")).body;
+  expect(Object.keys(catalog.collections.stripe_events.fields)).toContain("amount");
+});
+
 interface Refused {
   name: string;
   names?: object;
@@ -94,6 +104,18 @@ const REFUSED: readonly Refused[] = [
     code: "name_taken",
     message: /The product course exists with other content, so nothing was saved/,
   },
+  ...[
+    { name: "without a field of the kit", fields: { event_id: { type: "text" } } },
+    { name: "that requires another field", fields: { ...SHAPE.fields, more: { type: "text", required: true } } },
+    { name: "of another kind", kind: "shared", fields: SHAPE.fields },
+  ].map(({ name, ...shape }) => ({
+    name: `a collection ${name}`,
+    sender: "stripe",
+    stage: () => running.api("POST", "/collections", { kind: "private", ...shape, name: "stripe_events" }),
+    code: "name_taken",
+    message:
+      /The collection stripe_events exists with other content, so nothing was saved: add the missing fields to it in Records, or delete it there/,
+  })),
 ];
 test.each(REFUSED)("$name is refused, and nothing is saved", async ({ names, sender, stage, code, message }) => {
   await stage?.();

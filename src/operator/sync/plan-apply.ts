@@ -3,6 +3,7 @@
  * so it shows exactly what the saves would reject and warn of.
  */
 
+import { isJsonObject, writeJson } from "../../base/json.ts";
 import { Refusal, type Warning } from "../../base/refusal.ts";
 import { formatActor } from "../../platform/account/api-key.ts";
 import type { Change } from "../../platform/audit/audit.ts";
@@ -123,8 +124,8 @@ export async function saveCatalog(
 const FROM_DASHBOARD = { kind: "dashboard", synced: false } as const;
 
 /**
- * Saves new relays and catalog items in one transaction. An item that exists with the same content stays. Throws `name_taken` for the first one that
- * exists with other content, `sync_capped`, or what the first rejected save throws.
+ * Saves new relays and catalog items in one transaction. An item that exists with the same content stays, and so does a collection that also accepts
+ * the new records. Throws `name_taken` for the first one that exists with other content, `sync_capped`, or what the first rejected save throws.
  */
 export async function saveNew(
   tx: Writer,
@@ -132,13 +133,14 @@ export async function saveNew(
   files: Files,
   cap: ChangeCap,
 ): Promise<PlanResult> {
-  const plan = await readPlan(tx, context.environment.id, files);
+  const read = await readPlan(tx, context.environment.id, files);
+  const entries = read.entries.map((entry) =>
+    acceptsRecords(entry) ? { ...entry, state: "unchanged" as const } : entry,
+  );
+  const plan = { ...read, entries };
   for (const { kind, name, state, after } of plan.entries) {
     if (after === null || state === "created" || state === "unchanged") continue;
-    const todo =
-      kind === "relay"
-        ? "edit that relay, or delete it first"
-        : "choose other names, or rename or delete what exists";
+    const todo = TAKEN[kind] ?? "choose other names, or rename or delete what exists";
     throw new Refusal(
       "name_taken",
       `The ${kind} ${name} exists with other content, so nothing was saved: ${todo}.`,
@@ -149,6 +151,25 @@ export async function saveNew(
   await cap.take(tx, applier.changes);
   await applier.apply();
   return applier.toResult();
+}
+
+/** Remedies for an item that exists. A relay or a collection of a kit takes its name from the provider. */
+const TAKEN: Partial<Record<Entry["kind"], string>> = {
+  relay: "edit that relay, or delete it first",
+  collection: "add the missing fields to it in Records, or delete it there",
+};
+
+/** Reports whether an existing collection has every field of the new one, and requires no other field. */
+function acceptsRecords({ kind, before, after }: Entry): boolean {
+  if (kind !== "collection" || !isJsonObject(before) || !isJsonObject(after)) return false;
+  const [had, wanted] = [before.fields ?? null, after.fields ?? null];
+  if (before.kind !== after.kind || !isJsonObject(had) || !isJsonObject(wanted)) return false;
+  return (
+    Object.entries(wanted).every(([name, rule]) => writeJson(had[name] ?? null) === writeJson(rule)) &&
+    Object.entries(had).every(
+      ([name, rule]) => name in wanted || (isJsonObject(rule) && rule.required !== true),
+    )
+  );
 }
 
 type Origin = typeof FROM_SYNC | typeof FROM_DASHBOARD;
