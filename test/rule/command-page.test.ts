@@ -30,7 +30,7 @@ const LEADS: [command: string, words: string, path: string, button: string | nul
   ["relay people activate per_0123456789abcdef", "People › …abcdef", "/people/per_0123456789abcdef", "Activate"],
   ["relay people set ann@example.com", "People › ann@example.com", "/people?q=ann%40example.com", null],
   ["relay people invite", "People", "/people", "Add a person…"],
-  ["relay emails stopped", "Mail › Stopped", "/mail?tab=stops", null],
+  ["relay emails stopped", "Mail › Unsubscribed", "/mail?tab=stops", null],
   ["relay domain remove", "Mail › Sender domain", "/mail?tab=domain", "Remove…"],
   ["relay relays delete orders", "Relays › orders", "/relays/orders", "Delete…"],
   ["relay files delete", "Records › Files", "/records?tab=files", "Delete…"],

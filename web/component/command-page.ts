@@ -104,7 +104,7 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "domain verify": [DOMAIN, "Check again"],
   "emails list": [listed("Mail", "mail")],
   "emails resend": [listed("Mail", "mail"), "Send again…"],
-  "emails stopped": [at("Mail › Stopped", "mail", "stops")],
+  "emails stopped": [at("Mail › Unsubscribed", "mail", "stops")],
   "emails test": [at("Mail › Mail server", "mail", "server"), "Send a test mail"],
   "events list": [listed("Events", "events")],
   "events replay": [event, "Replay…"],

@@ -108,7 +108,7 @@ export function Histogram({ label, bars, everyMs, approximate = false, onChoose 
         <rect class="histogram-ground" y=${HEIGHT - 1} width=${bars.length * WIDTH} height="1" />
         ${bars.map((bar, index) => html`<${Stack} key=${bar.at} bar=${bar} at=${index} most=${most} />`)}</svg>
     </div>
-    <div class="histogram-ends" aria-hidden="true"><span>${moment(0)}</span><span>${bars.some((bar) => heightOf(bar) > 0) && `at most ${about}${formatNumber(most)} a bar`}</span><span>${moment(bars.length)}</span></div>
+    <div class="histogram-ends" aria-hidden="true"><span>${moment(0)}</span><span>${bars.some((bar) => heightOf(bar) > 0) && `highest bar: ${about}${formatNumber(most)}`}</span><span>${moment(bars.length)}</span></div>
     <figcaption>${time}${heightOf(sum) === 0 ? formatCounts(sum) : html`<${Legend} counts=${sum} />`}</figcaption>
   </figure>`;
 }

@@ -42,7 +42,7 @@ const COLUMNS: readonly Column<Limit>[] = [
     title: "From",
     priority: 2,
     cell: ({ value, usual, variable }) => html`<span class="two-lines">
-      ${value === usual ? "as usual" : html`<b>set by you</b>, usually ${formatNumber(usual)}`}
+      ${value === usual ? "default" : html`<b>set by you</b>, ${formatNumber(usual)} by default`}
       <span class="quiet"><code>${variable}</code></span></span>`,
   },
 ];
