@@ -282,6 +282,12 @@ describe("the channel", () => {
       command: `curl -fsSL ${releases}/latest/download/install.sh | sh`,
     },
     {
+      rule: "of the install script inside a container",
+      given: { executable: "/home/a/.local/bin/relay", exists: (path) => path === "/.dockerenv" },
+      name: "the executable",
+      command: `curl -fsSL ${releases}/latest/download/install.sh | sh`,
+    },
+    {
       rule: "of the install script in another folder",
       given: { executable: "/home/a/my tools/relay" },
       name: "the executable",

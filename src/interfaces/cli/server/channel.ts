@@ -70,9 +70,11 @@ export function findChannel(installed: Installed): Channel {
       upgrade: [`curl -fsSLO ${releases}/latest/download/${file}`, `sudo apt install ./${file}`],
     };
   }
-  if (installed.isPod)
+  // In a home folder, a person installed it, also inside a container.
+  const isOwn = path.startsWith(`${installed.home}/`);
+  if (!isOwn && installed.isPod)
     return { name: "Kubernetes", upgrade: ["set the new image in the manifest, then apply it"] };
-  if (CONTAINER_FILES.some(exists))
+  if (!isOwn && CONTAINER_FILES.some(exists))
     return { name: "a container", upgrade: ["build or pull the new image, then start it"] };
   if (releases !== null && path.endsWith("/relay"))
     return { name: "the executable", upgrade: makeScript(path, releases, installed) };
