@@ -161,7 +161,9 @@ function makeSession(storage, name) {
  */
 function defaultStorage() {
   try {
-    if (globalThis.localStorage) return globalThis.localStorage;
+    // Node 25 has a localStorage without functions, unless it was started with a file for it.
+    const { localStorage } = globalThis;
+    if (typeof localStorage?.getItem === "function") return localStorage;
   } catch {}
   /** @type {Map<string, string>} */
   const memory = new Map();

@@ -94,6 +94,25 @@ describe("g.auth", () => {
     expect(await g.auth.isSignedIn()).toBe(false);
   });
 
+  const fail = (): never => {
+    throw new Error("forbidden");
+  };
+  const missing: [what: string, read: () => unknown][] = [
+    ["is missing, as in Node 20", () => undefined],
+    ["has no functions, as in Node 25", () => ({})],
+    ["is forbidden by the browser", fail],
+  ];
+  test.each(missing)("keeps the session in memory where localStorage %s", async (_what, read) => {
+    Object.defineProperty(globalThis, "localStorage", { configurable: true, get: read });
+    try {
+      const g = newClient({ fetch: async () => Response.json({ token: "session", person: { id: "per_1" } }) });
+      await g.auth.signIn("ada@example.com", "123456");
+      expect([await g.auth.isSignedIn(), await newClient().auth.isSignedIn()]).toEqual([true, false]);
+    } finally {
+      Reflect.deleteProperty(globalThis, "localStorage");
+    }
+  });
+
   test("keeps the session in the given storage, also in an asynchronous one", async () => {
     const kept = new Map<string, string>();
     const storage: SessionStorage = {
