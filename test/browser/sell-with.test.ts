@@ -81,6 +81,14 @@ test("production saves no kit and links to development", async () => {
   expect(await kit.getByRole("link", { name: "Open development" }).getAttribute("href")).toEndWith(`/development/relays/new?sell=${SOURCE}`);
 });
 
+test("the plan of a promote links to the page in production, which needs its own secret", async () => {
+  const names = { product: "globe", plan: "solo", plan2: "crew" };
+  expect((await running.api("POST", "/kits/paddle", names, "development")).status).toBe(201);
+  await page.goto(at("relays/to/production"));
+  const link = page.getByRole("region", { name: "relay paddle", exact: true }).getByRole("link", { name: "Relays › paddle › Secrets" });
+  expect(await link.getAttribute("href")).toContain("/production/relays/paddle");
+});
+
 test("the pages log no error except the refusal of the invalid name", () => {
   expect(complaints.filter((complaint) => !complaint.includes("status of 400"))).toEqual([]);
 });

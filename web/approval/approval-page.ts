@@ -94,7 +94,7 @@ function Asked({
         .filter((entry) => isCarried(entry, replaceEdited) || isUnseen(entry))
         .map(
           (entry) =>
-            html`<${PlanEntryCard} key=${`${entry.kind}:${entry.name}`} entry=${entry} replaceEdited=${replaceEdited} />`,
+            html`<${PlanEntryCard} app=${approval.app} key=${`${entry.kind}:${entry.name}`} entry=${entry} replaceEdited=${replaceEdited} />`,
         )}</div>
       <${NotCarried} approval=${approval} />
       <${WarningList} warnings=${shown?.warnings ?? []} />
@@ -238,7 +238,7 @@ function NotCarried({ approval }: { approval: ApprovalView }): View {
   if (left.length === 0) return null;
   return html`<h2 class="live-title">Not included</h2>
     <p class="quiet">Production keeps what it has under ${left.length === 1 ? "this name" : "these names"}.</p>
-    <div class="stack">${left.map((entry) => html`<${PlanEntryCard} key=${entry.name} entry=${entry} replaceEdited=${false} />`)}</div>`;
+    <div class="stack">${left.map((entry) => html`<${PlanEntryCard} app=${approval.app} key=${entry.name} entry=${entry} replaceEdited=${false} />`)}</div>`;
 }
 
 function formatNames(names: readonly string[]): string {

@@ -4,6 +4,7 @@ import type { EntryView } from "../../src/operator/sync/plan-view.ts";
 import { formatCount } from "../base/count-words.ts";
 import { type Json, writeExact } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
+import type { Place } from "../base/place.ts";
 import { Notice } from "../component/notice.ts";
 import { revealText, SafeText } from "../component/safe-text.ts";
 import { Sentence } from "../component/sentence.ts";
@@ -41,7 +42,17 @@ export function isUnseen({ state }: Pick<PlanEntry, "state">): boolean {
   return state === "edited" || state === "behind" || state === "conflict";
 }
 
-export function PlanEntryCard({ entry, replaceEdited }: { entry: PlanEntry; replaceEdited: boolean }): View {
+/** `app`: the app whose production the entry is about. */
+export function PlanEntryCard({
+  app,
+  entry,
+  replaceEdited,
+}: {
+  app: string;
+  entry: PlanEntry;
+  replaceEdited: boolean;
+}): View {
+  const place: Place = { app, environment: "production" };
   const { kind, name, state, warnings, refusal, capturedCall, renamed } = entry;
   const words = isUnseen(entry)
     ? `${WORDS[state]}, ${replaceEdited ? "replaced" : "unchanged"}`
@@ -50,9 +61,9 @@ export function PlanEntryCard({ entry, replaceEdited }: { entry: PlanEntry; repl
     <div class="plan-head"><span class="quiet">${kind}</span><h2><${SafeText} text=${name} /></h2>
       <span class="plan-state">${words}</span></div>
     ${renamed !== undefined && html`<${Renamed} renamed=${renamed} />`}
-    ${refusal !== null && html`<${Notice} kind="bad"><${Sentence} text=${refusal.message} /><//>`}
+    ${refusal !== null && html`<${Notice} kind="bad"><${Sentence} text=${refusal.message} place=${place} /><//>`}
     ${capturedCall !== null && html`<${CapturedCall} captured=${capturedCall} />`}
-    <${WarningList} warnings=${warnings.filter(({ code }) => capturedCall === null || code !== "unsigned_events")} />
+    <${WarningList} warnings=${warnings.filter(({ code }) => capturedCall === null || code !== "unsigned_events")} place=${place} />
     <${Difference} entry=${entry} />
   </section>`;
 }

@@ -46,11 +46,12 @@ export function PromotePage({ place }: PageProps): View {
     ${
       plan === null
         ? html`<${LoadingState} error=${error} onRetry=${() => load(replaceEdited)} />`
-        : html`<${DryRun} plan=${plan} replaceEdited=${replaceEdited} onReplace=${replace} isSending=${isSending} error=${error} onAsk=${ask} onAgain=${() => load(replaceEdited)} />`
+        : html`<${DryRun} app=${place.app} plan=${plan} replaceEdited=${replaceEdited} onReplace=${replace} isSending=${isSending} error=${error} onAsk=${ask} onAgain=${() => load(replaceEdited)} />`
     }`;
 }
 
 function DryRun({
+  app,
   plan,
   replaceEdited,
   onReplace,
@@ -59,6 +60,7 @@ function DryRun({
   onAsk,
   onAgain,
 }: {
+  app: string;
   plan: PlanPreview;
   replaceEdited: boolean;
   onReplace: (replaces: boolean) => void;
@@ -91,11 +93,11 @@ function DryRun({
       .filter((entry) => isCarried(entry, replaceEdited) || entry.state === "edited")
       .map(
         (entry) =>
-          html`<${PlanEntryCard} key=${`${entry.kind}:${entry.name}`} entry=${entry} replaceEdited=${replaceEdited} />`,
+          html`<${PlanEntryCard} app=${app} key=${`${entry.kind}:${entry.name}`} entry=${entry} replaceEdited=${replaceEdited} />`,
       )}
     ${
       left.length > 0 &&
-      html`<h2 class="live-title">Not included</h2>${left.map((entry) => html`<${PlanEntryCard} key=${entry.name} entry=${entry} replaceEdited=${false} />`)}`
+      html`<h2 class="live-title">Not included</h2>${left.map((entry) => html`<${PlanEntryCard} app=${app} key=${entry.name} entry=${entry} replaceEdited=${false} />`)}`
     }
     <${WarningList} warnings=${warnings} />
     <${PlanRest} entries=${entries} />

@@ -6,7 +6,7 @@
 
 import { NAMED_COMMAND } from "../../src/base/shared/named-command.ts";
 import { html, type View } from "../base/html.ts";
-import { readPlace } from "../base/place.ts";
+import { type Place, pagePath, readPlace } from "../base/place.ts";
 import { useRoute } from "../base/route.ts";
 import { readMoment, SAID_TIME } from "../base/time-words.ts";
 import { pageOfCommand } from "./command-page.ts";
@@ -17,9 +17,18 @@ const SHORT_CHARS = 2_000;
 const NAMED = "`[^`\\n]{1,200}`";
 const MARKED = new RegExp(`(${NAMED}|${SAID_TIME}|${NAMED_COMMAND})`);
 
-/** `isLink`: the whole sentence is a link, so it contains no other links. */
-export function Sentence({ text, isLink = false }: { text: string; isLink?: boolean }): View {
-  const { path, query } = useRoute();
+/** `isLink`: the whole sentence is a link, so it contains no other links. `place`: the environment that the sentence is about, if it is not the current one. */
+export function Sentence({
+  text,
+  isLink = false,
+  place,
+}: {
+  text: string;
+  isLink?: boolean;
+  place?: Place | undefined;
+}): View {
+  const { path: shownPath, query } = useRoute();
+  const path = place === undefined ? shownPath : pagePath(place, "home");
   if (text.length > SHORT_CHARS) return html`<${SafeText} text=${text} />`;
   const asked = query.toString();
   const leads = !isLink && readPlace(path) !== null;

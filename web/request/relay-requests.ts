@@ -37,7 +37,7 @@ export function RelayRequests({ place, name }: { place: Place; name: string }): 
       items === undefined
         ? calls.error === null && html`<${Skeleton} rows=${2} />`
         : items.length === 0
-          ? html`<p class="none">None. Every request became an event.</p>`
+          ? html`<p class="none">No request was rejected or ignored.</p>`
           : html`<ul class="calls">${gatherLike(items).map((calls) => html`<${RequestRow} key=${calls.at(-1)?.id} place=${place} calls=${calls} withRelay=${calls[0].relay !== name} />`)}</ul>`
     }
   </section>`;

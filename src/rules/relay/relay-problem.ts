@@ -8,7 +8,7 @@
 import { isKeyText } from "../../base/key-text.ts";
 import type { Warning } from "../../base/refusal.ts";
 import { joinField, showNames, showText } from "../../base/shape.ts";
-import { cutToLine, findNearestName } from "../../base/text.ts";
+import { findNearestName, shortenToLine } from "../../base/text.ts";
 import { clearProblem, hasProblem, raiseProblem } from "../../platform/audit/problem.ts";
 import type { Sealer } from "../../platform/secret/seal.ts";
 import { listTemplateUses } from "../../platform/template/template.ts";
@@ -99,7 +99,7 @@ export async function updateMisfitProblem(
   }
   if (!raises && !(await hasProblem(tx, key))) return;
   const what = misfits.map(({ message }) => message).join(" ");
-  const message = cutToLine(`A change of the catalog broke this relay. ${what}`, MAX_MESSAGE);
+  const message = shortenToLine(`A change of the catalog broke this relay. ${what}`, MAX_MESSAGE);
   await raiseProblem(tx, { ...key, message, nowMs });
 }
 
