@@ -1,6 +1,6 @@
 /** The command that compares this program with the newest release: the feed, its address, redirects and limits, and the channel's own command. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeLatestFile } from "../../scripts/release/latest.ts";
@@ -10,6 +10,7 @@ import { VERSION } from "../../src/base/release/version.ts";
 import { SYSTEMS } from "../../src/base/system.ts";
 import { findChannel } from "../../src/interfaces/cli/server/channel.ts";
 import { OperatorClient } from "../../src/platform/outbound/operator-client.ts";
+import { PROJECT_ROOT } from "../house/source-tree.ts";
 import { runCommand } from "../kit/cli-io.ts";
 import { PATIENCE_MS } from "../kit/patience.ts";
 
@@ -318,6 +319,14 @@ describe("the channel", () => {
       command: "replace the executable with the newer one, then restart the server",
     },
   ];
+  test("has its row with the command in docs/upgrade.md, if a package manager upgrades it", () => {
+    const page = readFileSync(join(PROJECT_ROOT, "docs/upgrade.md"), "utf8");
+    const managed = rows.filter(({ name }) => /npm|npx|bun|Homebrew|Scoop|sources/i.test(name));
+    const commands = new Set(managed.map(({ command }) => command.split("\n").at(-1) ?? ""));
+    expect(commands.size).toBe(9);
+    expect([...commands].filter((command) => !page.includes(`\`${command}\``))).toEqual([]);
+  });
+
   test.each(rows)("$rule", ({ given, name, command }) => {
     const found = findChannel({
       executable: "/usr/local/bin/relay",
