@@ -20,7 +20,8 @@ function formatWhat({ hints = [], message, todo }: Pick<AlertView, "hints" | "me
 export const problemsList: Command = {
   words: ["problems", "list"],
   summary: "list what is wrong now, and what to do about it",
-  details: "Newest first.",
+  details:
+    "Newest first. Dead events and a hold are not problems: see relay events list --state dead and relay settings get.",
   options: [
     { name: "all", help: "also list problems that have ended" },
     SINCE,

@@ -7,6 +7,7 @@ import { type DatabaseUrl, formatBackupAdvice, formatRestoreAdvice } from "../..
 import { writeJson } from "../../../base/json.ts";
 import { BackupRefused, makeBackup } from "../../../operator/backup/backup.ts";
 import { type RestoreRequest, restoreBackup } from "../../../operator/backup/restore.ts";
+import { formatBytes } from "../../../operator/doctor/finding.ts";
 import type { CopyStep } from "../../../store/sqlite/database-copy.ts";
 import { DatabaseRefused } from "../../../store/sqlite/database-file.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "../command.ts";
@@ -73,7 +74,7 @@ export const backup: Command = {
     else {
       io.print(made.file);
       io.inform(
-        `Checked: ${count(made.rows.event ?? 0, "event")}, ${made.bytes} bytes, schema ${made.schema}.`,
+        `Checked: ${count(made.rows.event ?? 0, "event")}, ${formatBytes(made.bytes)}, schema ${made.schema}.`,
       );
       io.inform(
         made.keyFile === null
