@@ -97,7 +97,9 @@ export interface Writer extends Reader {
  */
 export interface PrefetchReader extends Reader {
   readonly keys: Pick<DedupeKeys, "prefetch">;
-  readonly numbers?: Pick<EventNumbers, "prefetch"> | undefined;
+  readonly numbers?: Pick<EventNumbers, "prefetch" | "newest"> | undefined;
+  /** That of the works of the transaction. Null if it is not known yet. */
+  readonly foreignVersion: number | null;
 }
 
 export interface SharedTransaction {
@@ -126,10 +128,22 @@ export interface DedupeKeys {
  * that were drawn and not used leave gaps.
  */
 export interface EventNumbers {
-  /** Draws the numbers of events that are stored soon, in one request. */
-  prefetch(count: number): Promise<void>;
-  /** Returns the next event's number, without a promise if memory has one. */
-  next(): number | Promise<number>;
+  /**
+   * The newest event's time, if the transaction may use what memory has. Null if it must be read. The inserter of events sets it, so that a later
+   * transaction has it.
+   */
+  newest: NewestTime | null;
+  /** Draws the numbers of events that are stored soon, in one request. `oldestMs` is the earliest of their times. */
+  prefetch(count: number, oldestMs: number): Promise<void>;
+  /** Returns the number of the next event, without a promise if memory has one. `atMs` is its time, if it will be stored. */
+  next(atMs?: number): number | Promise<number>;
+}
+
+/** The time of the newest event. Null if there is none. */
+export interface NewestTime {
+  atMs: number | null;
+  /** The largest step back of the time that is not recorded. */
+  stepMs: number;
 }
 
 /** The part of the service that writes. Change capture skips `relay`, `erasure` and `move`, which gives stored data another person. */
@@ -186,7 +200,7 @@ export interface Store {
    */
   withFence(fence: Fence, scope?: WriteScope): FencedStore;
   /** Returns whether this store's fence, if it has one, allows writes in the given transaction. */
-  fenceHolds(tx: Reader): Promise<boolean>;
+  fenceHolds(tx: Reader & Pick<PrefetchReader, "foreignVersion">): Promise<boolean>;
   /**
    * Calls `work` after each commit of this process that changed one of `topics`, by default any, before the writers get their results. Returns a
    * function that stops it.

@@ -15,6 +15,11 @@ interface PostgresProxy extends Disposable {
   drop(name: string): void;
   /** Counts the connections so far with this application name. */
   count(name: string): number;
+  /**
+   * Keeps what the clients of the connections with this application name send from now on. `count` counts these bytes. `drop` drops the clients.
+   * `deliver` then sends to the server what was kept, and resolves when the server has ended these connections.
+   */
+  delay(name: string): { count(): number; drop(): void; deliver(): Promise<void> };
   /** Drops the silent connections, and accepts new ones. */
   reconnect(): void;
   /** Refuses new connections. */
@@ -35,6 +40,8 @@ interface Way {
   far: Socket;
   name: string;
   isSilent: boolean;
+  /** What the client sent, if it is kept. */
+  kept: Buffer[] | null;
   /** True if the client's startup message has passed. It and the messages before it have no type. */
   hasBegun: boolean;
   /** The part of an incomplete message that has arrived. */
@@ -61,13 +68,14 @@ export async function openPostgresProxy(databaseUrl: string, { near: nearPort = 
     near.on("error", () => undefined);
     if (proxy.isClosed) return void near.destroy();
     const far = connect(Number(port), hostname);
-    const begun = { name: "", isSilent: isCut, hasBegun: false, rest: Buffer.alloc(0), said: "", isLost: false, commit: null, held: [] };
+    const begun = { name: "", isSilent: isCut, kept: null, hasBegun: false, rest: Buffer.alloc(0), said: "", isLost: false, commit: null, held: [] };
     const way: Way = { near, far, ...begun };
     ways.add(way);
     far.on("error", () => drop(way));
-    for (const socket of [near, far]) socket.on("close", () => (way.isSilent ? undefined : drop(way)));
+    for (const socket of [near, far]) socket.on("close", () => (way.isSilent || way.kept !== null ? undefined : drop(way)));
     near.on("data", (asked: Buffer) => {
       if (way.isSilent || way.isLost) return;
+      if (way.kept !== null) return void way.kept.push(asked);
       const chunk = proxy.rewriteAsked?.(asked) ?? asked;
       const hadName = way.name !== "";
       const loss = passOn(way, chunk, proxy.loseCommit);
@@ -98,6 +106,21 @@ export async function openPostgresProxy(databaseUrl: string, { near: nearPort = 
     },
     drop(name) {
       for (const way of [...ways]) if (way.name === name) drop(way);
+    },
+    delay(name) {
+      const delayed = [...ways].filter((way) => way.name === name);
+      for (const way of delayed) way.kept = [];
+      return {
+        count: () => delayed.reduce((sum, { kept }) => sum + (kept ?? []).reduce((all, { length }) => all + length, 0), 0),
+        drop() {
+          for (const { near } of delayed) near.destroy();
+        },
+        async deliver() {
+          const ended = delayed.map(({ far }) => new Promise((resolve) => far.once("close", resolve)));
+          for (const { far, kept } of delayed) far.resume().end(Buffer.concat(kept ?? []));
+          await Promise.all(ended);
+        },
+      };
     },
     count: (name) => names.filter((one) => one === name).length,
     reconnect() {

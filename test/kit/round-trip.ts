@@ -7,19 +7,27 @@ import { PostgresConnection } from "../../src/store/postgres/connection.ts";
 /** The round trips of each connection whose answers have arrived. */
 const ended = new Map<PostgresConnection, number>();
 
-for (const name of ["get", "all", "run", "runEach", "commit", "script"] as const) {
-  const send = PostgresConnection.prototype[name] as (this: PostgresConnection, ...given: unknown[]) => Promise<unknown>;
-  Object.assign(PostgresConnection.prototype, {
-    [name](this: PostgresConnection, ...given: unknown[]) {
-      const before = this.unanswered;
-      const number = (ended.get(this) ?? 0) + 1;
-      const answer = send.apply(this, given);
-      // A read that was sent ahead sends nothing more.
-      if (this.unanswered === before) return answer;
-      return answer.finally(() => ended.set(this, Math.max(ended.get(this) ?? 0, number)));
-    },
-  });
+/** Counts the answers of a method that sends a statement. */
+function counted<Sender extends (...given: never[]) => Promise<unknown>>(connection: PostgresConnection, send: Sender): Sender {
+  return ((...given: Parameters<Sender>) => {
+    const before = connection.unanswered;
+    const number = (ended.get(connection) ?? 0) + 1;
+    const answer = send(...given);
+    // A read that was sent ahead sends nothing more.
+    if (connection.unanswered === before) return answer;
+    return answer.finally(() => ended.set(connection, Math.max(ended.get(connection) ?? 0, number)));
+  }) as Sender;
 }
+
+const open = PostgresConnection.open.bind(PostgresConnection);
+PostgresConnection.open = async (...given) => {
+  const connection = await open(...given);
+  for (const name of ["get", "all", "run", "runEach", "commit", "script"] as const)
+    Object.assign(connection, { [name]: counted(connection, connection[name].bind(connection) as never) });
+  const { get, all } = connection.prefetch;
+  Object.assign(connection.prefetch, { get: counted(connection, get as never), all: counted(connection, all as never) });
+  return connection;
+};
 
 const sum = (): number => [...ended.values()].reduce((all, one) => all + one, 0);
 

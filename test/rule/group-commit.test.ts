@@ -299,7 +299,12 @@ test("drafts wait for another process that writes between two groups, and see it
 });
 
 /** A group commit over a database that stores nothing. */
-function groupOver(beginsAhead: boolean, commit: GroupDatabase["commit"], onGroup: (size: number) => void = () => undefined): GroupCommit {
+function groupOver(
+  beginsAhead: boolean,
+  commit: GroupDatabase["commit"],
+  onGroup: (size: number) => void = () => undefined,
+  expectedVersion: number | null = null,
+): GroupCommit {
   const none = async () => null;
   const nothing = async () => undefined;
   const connection = {
@@ -309,7 +314,15 @@ function groupOver(beginsAhead: boolean, commit: GroupDatabase["commit"], onGrou
   const keys = { mark: 0, undoTo: () => undefined, find: () => [], add: () => undefined, deleteBefore: async () => false, deleteSlot: nothing };
   return new GroupCommit(
     {
-      ...{ connection, keys, limit: { groupMs: 50, firstDrafts: 1, mostDrafts: 1 }, begin: async () => 1, beginsAhead, isBegun: false },
+      ...{
+        connection,
+        keys,
+        limit: { groupMs: 50, firstDrafts: 1, mostDrafts: 1 },
+        begin: async () => 1,
+        beginsAhead,
+        expectedVersion,
+        isBegun: false,
+      },
       ...{ capture: () => undefined, rollBack: () => undefined, mayRunAgain: () => false, commit },
       watch: () => ({ over: (working) => working, stop: () => undefined }),
     },
@@ -363,5 +376,45 @@ for (const [callers, beginsAhead, size] of TOGETHER)
     await Promise.all(Array.from({ length: callers }, () => group.add("app", async () => undefined)));
     expect(Math.max(...sizes)).toBe(size);
     expect(sizes.reduce((sum, one) => sum + one, 0)).toBe(callers);
+    await group.close();
+  });
+
+/** Optimistic groups under way, the calls that wait, and whether these begin as the next group. */
+const UNDER_WAY: readonly (readonly [sizes: readonly number[], waiting: number, begins: boolean])[] = [
+  [[4], 3, false],
+  [[4], 4, true],
+  [[4], 9, true],
+  [[4, 4], 9, false],
+  [[1], 1, true],
+];
+
+for (const [sizes, waiting, begins] of UNDER_WAY)
+  test(`${waiting} calls ${begins ? "begin" : "wait"} while optimistic groups of ${sizes.join(" and ")} are under way, and begin when the first ends`, async () => {
+    using _ = holdRealClock();
+    const ends = [1, 2, 3].map(() => Promise.withResolvers<void>());
+    const made: number[] = [];
+    const group = groupOver(
+      true,
+      async () => {
+        const ended = ends[made.length]?.promise ?? Promise.resolve();
+        return { durable: ended, ended };
+      },
+      (size) => made.push(size),
+      1,
+    );
+    const call = (count: number) => Array.from({ length: count }, () => group.add("app", async () => undefined));
+    const written: Promise<unknown>[] = [];
+    for (const size of sizes) {
+      written.push(...call(size));
+      while (made.reduce((sum, one) => sum + one, 0) < written.length) await turn();
+    }
+    written.push(...call(waiting));
+    for (let at = 0; at < 9; at++) await turn();
+    expect(made).toEqual(begins ? [...sizes, waiting] : [...sizes]);
+    ends[0]?.resolve();
+    while (made.length === sizes.length) await turn();
+    expect(made).toEqual([...sizes, waiting]);
+    for (const { resolve } of ends) resolve();
+    await Promise.all(written);
     await group.close();
   });

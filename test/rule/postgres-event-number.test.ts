@@ -115,7 +115,7 @@ describe("writers of two environments at the same time", () => {
   test("give a change by hand a place between the earlier and the later events of the environment", async () => {
     const before = await insert();
     const places = await store.write("app", async (tx) => {
-      await tx.prefetch?.numbers?.prefetch(3);
+      await tx.prefetch?.numbers?.prefetch(3, 0);
       const { tx: other, end } = await begin();
       for (let time = 0; time < 9; time++) await insertEvent(other, await draftOf(other, 2));
       await end("COMMIT");
@@ -168,7 +168,7 @@ describe("an event of a node of 0.17", () => {
         }
         return seqs;
       },
-      { prefetch: (reader, drafts) => [reader.numbers?.prefetch(drafts.length) ?? Promise.resolve()] },
+      { prefetch: (reader, drafts) => [reader.numbers?.prefetch(drafts.length, 0) ?? Promise.resolve()] },
     );
     const groups: number[][] = [];
     for (let time = 0; time < 3; time++) {
@@ -207,8 +207,8 @@ describe("the numbers of a transaction", () => {
       },
     };
     const numbers = new DrawnNumbers(connection as never);
-    await numbers.prefetch(0);
-    await Promise.all([numbers.prefetch(4), numbers.prefetch(2)]);
+    await numbers.prefetch(0, 0);
+    await Promise.all([numbers.prefetch(4, 0), numbers.prefetch(2, 0)]);
     const given: number[] = [];
     while (given.length < 100) given.push(await numbers.next());
     expect(given).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
@@ -217,7 +217,7 @@ describe("the numbers of a transaction", () => {
 
   test("are not kept for the next one", async () => {
     const first = await store.write("app", async (tx) => {
-      await tx.prefetch?.numbers?.prefetch(5);
+      await tx.prefetch?.numbers?.prefetch(5, 0);
       return await tx.numbers?.next();
     });
     expect(await store.write("app", async (tx) => await tx.numbers?.next())).toBe((first ?? 0) + 5);

@@ -33,14 +33,18 @@ async function countLeast(work: (at: number) => Promise<unknown>): Promise<numbe
 }
 
 test.each([
-  ["writes a record", { map: { event_id: "id" }, actions: [{ type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}" } }] }],
-  ["waits for its paused relay", { map: { event_id: "id" }, actions: [{ type: "call_url", url: "https://example.com/notice" }] }],
-  ["grants credits to a known person", { map: { event_id: "id", person_email: "email" }, actions: [{ type: "grant_credits", amount: 3 }] }],
-] as const)("an event that %s costs three round trips at most", async (what, { map, actions }) => {
+  [
+    "writes a record",
+    2,
+    { map: { event_id: "id" }, actions: [{ type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}" } }] },
+  ],
+  ["waits for its paused relay", 1, { map: { event_id: "id" }, actions: [{ type: "call_url", url: "https://example.com/notice" }] }],
+  ["grants credits to a known person", 2, { map: { event_id: "id", person_email: "email" }, actions: [{ type: "grant_credits", amount: 3 }] }],
+] as const)("an event that %s costs %i round trips at most while no other node writes its environment", async (what, most, { map, actions }) => {
   const name = what.replace(/\W+/g, "-");
   await saveReceiver(node, tenant, receiverDefinition({ name, map, actions: [...actions] }));
   if (what === "waits for its paused relay") await callApi(node, tenant, "POST", `/relays/${name}/pause`, {});
-  expect(await countLeast((at) => post(node, tenant, name, `evt-${name}-${at}`))).toBeLessThanOrEqual(3);
+  expect(await countLeast((at) => post(node, tenant, name, `evt-${name}-${at}`))).toBeLessThanOrEqual(most);
 });
 
 test("a node's turn to renew its leases costs three round trips, however many leases it has", async () => {

@@ -11,7 +11,7 @@ import {
   MAX_STORED_PAYLOAD_BYTES,
 } from "../../base/limit.ts";
 import { cutUtf8, fitsUtf8, formatCount, utf8Bytes } from "../../base/text.ts";
-import type { PrefetchReader, SqlNames, Writer } from "../../store/port.ts";
+import type { NewestTime, PrefetchReader, SqlNames, Writer } from "../../store/port.ts";
 import {
   type BufferedEvent,
   EVENT,
@@ -76,11 +76,8 @@ const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, tri
     $unsigned, $form, $warnings, $dedupeHash, $payload, $preview, $attempts, $runs, $nextAttemptAtMs, $startedAtMs, $personId)`;
 
 /** The highest number used, and the time of the newest event. */
-interface Newest {
+interface Newest extends NewestTime {
   seq: number;
-  atMs: number | null;
-  /** The largest step back of the time that is not recorded. */
-  stepMs: number;
 }
 
 let stored = 0;
@@ -118,10 +115,11 @@ export class EventInserter {
     drafts: readonly (EventDraft & { dedupe: DedupeKey })[],
   ): readonly Promise<unknown>[] {
     const keys = drafts.map(({ dedupe }) => dedupe.hash);
+    const oldestMs = Math.min(...drafts.map(({ nowMs }) => nowMs));
     const reads = [
       reader.keys.prefetch?.(keys),
-      reader.get(NEWEST, 0),
-      reader.numbers?.prefetch(drafts.length),
+      reader.numbers?.newest == null ? reader.get(NEWEST, 0) : undefined,
+      reader.numbers?.prefetch(drafts.length, oldestMs),
     ];
     return reads.filter((read) => read !== undefined);
   }
@@ -136,7 +134,9 @@ export class EventInserter {
       const first = held.length === 0 ? null : await findHolder(tx, dedupe, held);
       if (first !== null) return first;
     }
-    const given = tx.numbers?.next();
+    const given = tx.numbers?.next(nowMs);
+    const known = tx.numbers?.newest ?? null;
+    if (known !== null) this.#newest ??= { seq: 0, ...known };
     if (this.#newest === null) [this.#newest] = await Promise.all([this.#readNewest(), given]);
     const { atMs: newestAtMs, stepMs } = this.#newest;
     const seq = given === undefined ? this.#newest.seq + 1 : await given;
@@ -173,6 +173,7 @@ export class EventInserter {
     };
     await tx.post(INSERT, result === null ? row : { ...row, ...changeOf(result) });
     this.#newest = { seq, atMs: nowMs, stepMs };
+    if (tx.numbers !== undefined) tx.numbers.newest = this.#newest;
     if (draft.source !== undefined) await EVENT.change(tx, { seq }, { source: draft.source });
     const keeping = dedupe === null ? undefined : tx.keys.add(dedupe.hash, seq);
     if (keeping !== undefined) await keeping;

@@ -42,7 +42,9 @@ const MAX_GROUP = 512;
  * that one half is written while the other is read.
  */
 const SMALL_GROUP = 64;
-/** Attempts to commit a group after a transient database error, including the first. */
+/** The most optimistic groups whose transactions have not ended. */
+const MOST_OPTIMISTIC = 2;
+/** Attempts to commit a group after a transient database error, including the first. An optimistic transaction does not count. */
 const MAX_COMMIT_ATTEMPTS = 3;
 
 /** The origins whose writes change capture skips. It does capture SQL of other connections. */
@@ -56,6 +58,8 @@ export class GroupCommit {
   readonly #onChanges: (changes: ChangedTopics) => void;
   readonly #onEnd: (error: unknown) => void;
   #waiting: QueuedWork[] = [];
+  /** The number of works that were added. */
+  #added = 0;
   /**
    * The number of drafts that the next call gets. The call must take at most half of a group's duration. The number begins low, because the first
    * reads wait for the disk.
@@ -71,6 +75,10 @@ export class GroupCommit {
   #pendingWorks = 0;
   /** Resolves when the callers of the last of these groups have their results. */
   #reported: Promise<void> = Promise.resolve();
+  /** The optimistic groups whose transactions have not ended, and the number of works in the last of them. */
+  readonly #optimistic = { groups: 0, works: 0 };
+  /** True if the transaction of the last run was optimistic. */
+  #isOptimistic = false;
   /** The next group's transaction, if it began before the previous group was durable. */
   #begun: GroupTransaction | null = null;
 
@@ -118,6 +126,7 @@ export class GroupCommit {
         work: work as QueuedWork["work"],
         prefetch: prefetch as Prefetch<unknown> | undefined,
         draft,
+        order: this.#added++,
         resolve,
         reject,
         losses: 0,
@@ -140,7 +149,7 @@ export class GroupCommit {
    */
   #schedule(): void {
     const writer = this.#writer;
-    if (writer.scheduled || (writer.running && !writer.committing)) return;
+    if (writer.scheduled || (writer.running && !writer.committing) || this.#mustGather) return;
     writer.scheduled = true;
     const begin = (): void => {
       writer.scheduled = false;
@@ -149,6 +158,15 @@ export class GroupCommit {
     };
     const { length } = this.#waiting;
     setImmediate(() => (this.#waiting.length > length ? setImmediate(begin) : begin()));
+  }
+
+  /**
+   * True while the next group waits for an optimistic one to end. It does not wait if it is as large, because then both are on the way to the
+   * database at the same time, and no more groups are needed.
+   */
+  get #mustGather(): boolean {
+    const { groups, works } = this.#optimistic;
+    return groups === MOST_OPTIMISTIC || (groups > 0 && this.#waiting.length < works);
   }
 
   /** The maximum number of works in the next group. */
@@ -168,8 +186,9 @@ export class GroupCommit {
     const group = this.#waiting.splice(0, this.#most);
     const committed = new CommitEffects();
     try {
-      const { outcomes, durable } = await this.#runWithRetry(group, committed);
+      const { outcomes, durable, ended } = await this.#runWithRetry(group, committed);
       this.#waiting.unshift(...group.splice(outcomes.length));
+      if (ended !== undefined) void this.#gatherUntil(ended, group.length);
       const report = (): void => {
         this.#onEnd(null);
         resolveAll(group, outcomes);
@@ -186,6 +205,15 @@ export class GroupCommit {
     this.#onGroup(group.length);
     if (this.#begun !== null) void this.#commitGroup();
     else this.#continue();
+  }
+
+  async #gatherUntil(ended: Promise<void>, works: number): Promise<void> {
+    const optimistic = this.#optimistic;
+    optimistic.groups += 1;
+    optimistic.works = works;
+    await ended;
+    optimistic.groups -= 1;
+    this.#continue();
   }
 
   /** Waits until a group is durable, and then calls `report`. If the commit was lost, works may run again. The next group runs meanwhile. */
@@ -205,6 +233,7 @@ export class GroupCommit {
       report();
     } catch (error) {
       await before;
+      this.#onEnd(error);
       this.#retryLost(group, error);
     }
     ended.resolve();
@@ -213,7 +242,7 @@ export class GroupCommit {
     this.#continue();
   }
 
-  /** Puts the works of a lost group in front of the waiting ones, and rejects those that were lost too often. */
+  /** Puts the works of a lost group back to their place among the waiting ones, and rejects those that were lost too often. */
   #retryLost(group: readonly QueuedWork[], error: unknown): void {
     const mayRetry = this.#database.mayRunAgain(error);
     const [again, rejected]: [QueuedWork[], QueuedWork[]] = [[], []];
@@ -223,7 +252,8 @@ export class GroupCommit {
     }
     for (const waiting of again) waiting.losses += 1;
     rejectAll(rejected, error);
-    this.#waiting.unshift(...again);
+    this.#waiting.push(...again);
+    this.#waiting.sort((one, other) => one.order - other.order);
   }
 
   #continue(): void {
@@ -237,7 +267,7 @@ export class GroupCommit {
 
   /** Runs the group, and again if the database lost all of it and accepts it now. */
   async #runWithRetry(group: readonly QueuedWork[], committed: CommitEffects): Promise<GroupResult> {
-    for (let run = 1; ; run++) {
+    for (let run = 1; ; ) {
       try {
         return (
           (await this.#runGroup(group, { careful: false }, committed)) ??
@@ -245,6 +275,7 @@ export class GroupCommit {
         );
       } catch (error) {
         if (run === MAX_COMMIT_ATTEMPTS || !this.#database.mayRunAgain(error)) throw error;
+        if (!this.#isOptimistic) run += 1;
       }
     }
   }
@@ -262,10 +293,13 @@ export class GroupCommit {
     const passed = new Set<Fence>();
     committed.clear();
     const database = this.#database;
+    this.#isOptimistic = false;
     const begun = this.#begun ?? (database.beginsAhead ? new GroupTransaction(database) : null);
     this.#begun = null;
     begun?.close(group);
     const version = await (begun?.version ?? database.begin());
+    const isOptimistic = database.expectedVersion !== null;
+    this.#isOptimistic = isOptimistic;
     const watch = database.watch();
     // Measures real time, even under a test's clock, because the writer is held for real time.
     const endMs = systemClock.monotonicMs() + database.limit.groupMs;
@@ -288,8 +322,9 @@ export class GroupCommit {
         if (outcome === null || (!careful && !outcome.ok)) {
           database.rollBack();
           committed.clear();
-          // A single work that failed needs no second run.
-          return group.length === 1 && outcome !== null ? { outcomes: [outcome], durable: null } : null;
+          // A single work that failed needs no second run, unless it may have failed because an expectation was wrong.
+          const isFinal = group.length === 1 && outcome !== null && !isOptimistic;
+          return isFinal ? { outcomes: [outcome], durable: null } : null;
         }
         this.#adaptBatchSize(drafts.length, systemClock.monotonicMs() - beganMs);
         if (!outcome.ok) outcomes.push(outcome);
@@ -303,7 +338,7 @@ export class GroupCommit {
     }
     try {
       const committing = database.commit(committed.changes, { isQuiet: committed.isQuiet });
-      if (database.beginsAhead && outcomes.length === group.length) this.#beginNext();
+      if (database.beginsAhead && !isOptimistic && outcomes.length === group.length) this.#beginNext();
       return { outcomes, ...(await committing) };
     } catch (error) {
       // A posted statement failed, so the group runs again with savepoints to find which one.

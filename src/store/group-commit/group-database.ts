@@ -11,6 +11,11 @@ export interface GroupDatabase {
   begin(): Promise<number>;
   /** True if `begin` may run before the previous commit is durable. */
   readonly beginsAhead: boolean;
+  /**
+   * The number that `begin` returns for an optimistic transaction, which has begun. Its works decide by what memory has, and its commit fails if
+   * another process has changed that. Null for any other transaction.
+   */
+  readonly expectedVersion: number | null;
   /** True if reads that are sent now run in the transaction that begins. */
   readonly isBegun: boolean;
   /** Turns change capture of the following writes on or off. It is on when a transaction begins. */
@@ -35,7 +40,9 @@ export interface WorkWatch {
   stop(): void;
 }
 
-/** `durable` resolves when the commit is durable and throws if it was lost. Null means that it is durable already. */
 export interface CommitResult {
+  /** Resolves when the commit is durable, and throws if it was lost. Null if it is durable already. */
   durable: Promise<void> | null;
+  /** Resolves when an optimistic transaction has ended, also if it failed. Absent if it ended already. */
+  ended?: Promise<void>;
 }

@@ -29,7 +29,7 @@ export class GroupTransaction {
     const some =
       this.#prefetched.size === 0 ? group : group.filter((waiting) => !this.#prefetched.has(waiting));
     if (!database.isBegun || some.length === 0) return;
-    const reader = makePrefetchReader(database.connection, database.keys);
+    const reader = makePrefetchReader(database.connection, database.keys, database.expectedVersion);
     if (reader === undefined) return;
     const fences = new Set(some.flatMap(({ fence }) => fence ?? []));
     const reads = [...fences].map((fence): Promise<unknown> => fence(reader));

@@ -15,6 +15,8 @@ export interface QueuedWork {
   readonly work: BatchWork<unknown, unknown>;
   readonly prefetch: Prefetch<unknown> | undefined;
   readonly draft: unknown;
+  /** Rises from work to work. */
+  readonly order: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   /** The number of times that its group was lost after the database acknowledged the commit. */

@@ -86,7 +86,7 @@ export class GroupWriter implements Writer {
   }
 
   get prefetch(): PrefetchReader | undefined {
-    return this.#open ? makePrefetchReader(this.#connection, this.#keys) : undefined;
+    return this.#open ? makePrefetchReader(this.#connection, this.#keys, this.#shared.version) : undefined;
   }
 
   get numbers(): EventNumbers | undefined {
@@ -190,6 +190,7 @@ export class GroupWriter implements Writer {
 export function makePrefetchReader(
   { prefetch, numbers }: GroupConnection,
   keys: DedupeKeys,
+  foreignVersion: number | null,
 ): PrefetchReader | undefined {
   if (prefetch === undefined) return undefined;
   return {
@@ -197,6 +198,7 @@ export function makePrefetchReader(
     all: (sql, ...values) => prefetch.all(sql, ...values),
     keys,
     numbers,
+    foreignVersion,
   };
 }
 

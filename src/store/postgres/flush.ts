@@ -4,7 +4,7 @@
  * ID cannot show it, because another transaction can have the same ID after a crash.
  */
 import { sleep, systemClock } from "../../base/clock.ts";
-import { OutcomeUnknown, StoreUnavailable, type WriteScope } from "../port.ts";
+import { EVERYTHING, OutcomeUnknown, StoreUnavailable, type WriteScope } from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
 import type { PostgresLiveness } from "./liveness.ts";
 import { takeLocks } from "./writer-lock.ts";
@@ -18,6 +18,8 @@ const FLUSH = `WITH flushed AS MATERIALIZED (SELECT pg_logical_emit_message(true
 const FORGET = "DELETE FROM writer_commit WHERE at < now_ms() - ?1";
 const FORGET_SCOPES =
   "DELETE FROM writer_scope WHERE scope > ?1 AND NOT EXISTS (SELECT 1 FROM environment WHERE id = scope)";
+/** Makes the optimistic transactions fail that reach the server later, because they expect the name of a node. */
+const WROTE_NONE = "UPDATE writer_scope SET node = '' WHERE scope = ?1";
 const KEPT_MS = 3_600_000;
 const ASK_FOR_MS = 10_000;
 const ASK_EVERY_MS = 200;
@@ -69,7 +71,7 @@ export class PostgresFlush {
     return await this.settle(commit);
   }
 
-  /** Does the same for a commit whose answer was lost and that can still be under way. */
+  /** Does the same for a commit whose answer was lost and that can still be under way. If it has not begun at the server, it fails later. */
   async settle({ writer, number, scope }: WriterCommit): Promise<boolean> {
     const untilMs = systemClock.monotonicMs() + ASK_FOR_MS;
     for (;;) {
@@ -152,6 +154,7 @@ export class PostgresFlush {
     try {
       void own.exec("BEGIN");
       void takeLocks(own, scope);
+      if (scope !== EVERYTHING) void own.exec(WROTE_NONE, scope);
       const numbers = await askOnDisk(own, [writer]);
       await own.script("COMMIT");
       return numbers;

@@ -9,7 +9,6 @@ import type {
   GroupDatabase,
   WorkWatch,
 } from "../group-commit/group-database.ts";
-import type { GroupConnection, UndoableKeys } from "../group-commit/transaction.ts";
 import {
   type ChangedTopics,
   EVERYTHING,
@@ -20,9 +19,11 @@ import {
 import type { PostgresConnection } from "./connection.ts";
 import { LOCK_TIMEOUT } from "./connection-option.ts";
 import { ConnectionLost, NoRoom, type ReadOnly, TransactionUndone } from "./error.ts";
+import { EventKeys } from "./event-key.ts";
+import { NumbersAhead } from "./event-number.ts";
 import { askOnDisk, NUMBER, PostgresFlush, type WriterCommit } from "./flush.ts";
 import type { PostgresLiveness } from "./liveness.ts";
-import { CHANGES_CHANNEL, Notices } from "./notification.ts";
+import { CHANGES_CHANNEL, type Notice, Notices } from "./notification.ts";
 import { takeLocks } from "./writer-lock.ts";
 import { MOST_WRITERS, type PooledWriter, WriterPool } from "./writer-pool.ts";
 
@@ -52,6 +53,9 @@ const BEGUN = `SELECT turn.node, turn.number, (SELECT node FROM writer_scope WHE
 const WROTE_EVERYTHING = "UPDATE writer_turn SET node = ?1, number = number + 1";
 const WROTE_SCOPE =
   "INSERT INTO writer_scope (scope, node) VALUES (?1, ?2) ON CONFLICT (scope) DO UPDATE SET node = excluded.node";
+/** Checks what an optimistic transaction expects. Lets the commit return before it is on the disk. */
+const EXPECT =
+  "SELECT expect_last_writer(?1, ?2, ?3, ?4, ?5, ?6), set_config('synchronous_commit', 'off', true)";
 const LOCK_WITHIN = "SELECT set_config('lock_timeout', ?1, true)";
 const TELL = "SELECT pg_notify(?1, ?2)";
 const CAPTURE = "SELECT set_config('relay.captured', ?1, true)";
@@ -69,11 +73,28 @@ const YIELD_MS = 300;
 /** The time for which it does so. The server ends an idle transaction after 5 s. */
 const YIELD_FOR_MS = 7_000;
 
+/** The most plain transactions before the next optimistic one, after some that failed or writes of other processes. */
+const MOST_PLAIN = 64;
+
 /** A row of BEGUN. */
 interface Begun {
   node: string;
   number: number;
   last: string | null;
+}
+
+/** A transaction whose COMMIT was sent. */
+interface SentCommit {
+  commit: WriterCommit;
+  connection: PostgresConnection;
+  part: ReturnType<PostgresConnection["endPart"]>;
+  /** The notification that it carries, and its answer. Null if its changes are gathered. */
+  notice: Notice | null;
+  notified: Promise<unknown> | null;
+  changes: ChangedTopics;
+  committed: ReturnType<PostgresConnection["commit"]>;
+  /** The flush behind the COMMIT on the same connection. */
+  flushed: ReturnType<typeof askOnDisk> | undefined;
 }
 
 /** The state that the groups of all scopes of a process share. */
@@ -87,7 +108,7 @@ export class PostgresWriters {
   /** Rises when another process may have written everything. */
   version = 0;
   /** The last writer of everything and its number, as this process saw or wrote them. */
-  #everything = "";
+  #everything: Pick<Begun, "node" | "number"> = { node: "", number: 0 };
 
   constructor(options: GroupOptions) {
     this.options = options;
@@ -109,16 +130,21 @@ export class PostgresWriters {
     return [...this.pool.connections, ...this.flush.connections];
   }
 
+  get everything(): Pick<Begun, "node" | "number"> {
+    return this.#everything;
+  }
+
   /** Compares who wrote everything with what this process knows. */
   compareEverything({ node, number }: Pick<Begun, "node" | "number">): void {
-    const seen = `${node} ${number}`;
-    if (seen !== this.#everything || !node.startsWith(COUNTS)) this.version += 1;
-    this.#everything = seen;
+    const known = this.#everything;
+    const isKnown = node === known.node && number === known.number;
+    if (!isKnown || !node.startsWith(COUNTS)) this.version += 1;
+    if (!isKnown) this.#everything = { node, number };
   }
 
   /** Records that this process wrote everything, so that it does not take its own commit for another's. */
   recordEverything(number: number): void {
-    this.#everything = `${this.name} ${number}`;
+    this.#everything = { node: this.name, number };
   }
 
   async close(): Promise<void> {
@@ -132,7 +158,7 @@ export class PostgresGroup implements GroupDatabase {
   /** The limits are large, because each statement costs a round trip and blocks only other writers. */
   readonly limit = { groupMs: 50, firstDrafts: 128, mostDrafts: 512 };
   readonly beginsAhead = true;
-  readonly keys: UndoableKeys;
+  readonly keys: EventKeys;
   readonly #shared: PostgresWriters;
   readonly #scope: WriteScope;
   /** The connection of the open transaction. */
@@ -145,14 +171,28 @@ export class PostgresGroup implements GroupDatabase {
   /** The number of begun transactions, and of those before which another process wrote this scope. */
   #count = 0;
   #foreign = 0;
+  /** The number of plain transactions before the next optimistic one, and how many there will be after one that fails. */
+  #plain = 1;
+  #nextPlain = 1;
+  /** The last commit of this scope that was sent. */
+  #last: WriterCommit | null = null;
+  /** The last write of everything that this process knew then. */
+  #everything: PostgresWriters["everything"] | null = null;
+  /** The connection of optimistic transactions that were sent and have not ended. `ended` resolves when all have. */
+  #underWay: { writer: PooledWriter; ended: Promise<unknown> } | null = null;
+  #ahead = new NumbersAhead();
+  /** The name of this node in `writer_scope`. It changes after each commit without an answer, because the server may still run it. */
+  #name: string;
+  expectedVersion: number | null = null;
 
   constructor(shared: PostgresWriters, scope: WriteScope) {
     this.#shared = shared;
     this.#scope = scope;
+    this.#name = shared.name;
     this.keys = new EventKeys(() => this.connection);
   }
 
-  get connection(): GroupConnection {
+  get connection(): PostgresConnection {
     return this.#open.connection;
   }
 
@@ -162,6 +202,9 @@ export class PostgresGroup implements GroupDatabase {
    * may have broken with it, and only its use shows that.
    */
   async begin(): Promise<number> {
+    const expected = this.#beginOptimistic();
+    if (expected !== null) return expected;
+    while (this.#underWay !== null) await this.#underWay.ended;
     const askedMs = systemClock.monotonicMs();
     for (let losses = 0; ; ) {
       const yields = this.#scope === EVERYTHING && systemClock.monotonicMs() - askedMs < YIELD_FOR_MS;
@@ -188,27 +231,68 @@ export class PostgresGroup implements GroupDatabase {
     }
   }
 
+  /**
+   * Begins an optimistic transaction, if the last transactions suggest that no other process writes the scope. Its works use what memory has of the
+   * time after this process's last commit, and need no answer before the commit. Returns null if it cannot begin.
+   */
+  #beginOptimistic(): number | null {
+    const { pool, everything } = this.#shared;
+    const last = this.#last;
+    this.expectedVersion = null;
+    if (this.#plain > 0 || last === null || this.#settling !== null || this.#scope === EVERYTHING)
+      return null;
+    // A write of everything may have changed this scope. Writers without `n:` do not change the number, so a second one would go unnoticed.
+    if (everything !== this.#everything || !everything.node.startsWith(COUNTS)) return null;
+    // Groups of other scopes wait for a connection, and this scope must not keep its own from group to group.
+    if (this.#underWay !== null && pool.groups.waiting > 0) return null;
+    // A connection keeps the order of transactions that are under way at the same time.
+    const writer = this.#underWay?.writer ?? pool.tryTake();
+    if (writer === null || writer.connection.lost) return null;
+    const { connection } = writer;
+    this.#writer = writer;
+    this.#isBegun = true;
+    void connection.exec("BEGIN");
+    const locked = takeLocks(connection, this.#scope);
+    const { node, number } = everything;
+    const expected = connection.exec(EXPECT, this.#scope, this.#name, node, number, last.writer, last.number);
+    void this.#recordWaits(systemClock.monotonicMs(), locked, expected);
+    this.keys.undoTo();
+    this.keys.expectNew = true;
+    connection.numbers.useAhead(this.#ahead);
+    this.#begun = { ...everything, last: this.#name };
+    this.expectedVersion = this.#shared.version + this.#foreign;
+    return this.expectedVersion;
+  }
+
   async #beginOnce(askedMs: number, yields: boolean): Promise<number> {
-    const { pool, options } = this.#shared;
+    const { pool } = this.#shared;
     this.#writer = pool.tryTake() ?? (await pool.take());
     if (this.#settling !== null) await this.#settling.catch(() => undefined);
-    const { connection, freeMs } = this.#writer;
+    const { connection } = this.#writer;
     this.#isBegun = true;
     // Takes the locks before any read, so that each read sees the commits of all earlier holders.
     void connection.exec("BEGIN");
     if (yields) void connection.exec(LOCK_WITHIN, `${QUEUE_MS}ms`);
-    let heldMs = askedMs;
-    const locked = takeLocks(connection, this.#scope).then(() => {
-      heldMs = systemClock.monotonicMs();
-    });
+    const locked = takeLocks(connection, this.#scope);
     if (yields) void connection.exec(LOCK_WITHIN, LOCK_TIMEOUT);
     const begun = connection.get<Begun>(BEGUN, 1, this.#scope === EVERYTHING ? NO_SCOPE : this.#scope);
-    this.keys.undoTo(0);
-    const [began] = await Promise.all([begun, locked]);
-    options.onLock(Math.max(0, heldMs - Math.max(askedMs, freeMs)), "everything");
-    if (this.#scope !== EVERYTHING) options.onLock(systemClock.monotonicMs() - heldMs, "environment");
+    this.keys.undoTo();
+    void this.#recordWaits(askedMs, locked, begun);
+    const began = await begun;
     if (began === null) throw new StoreUnavailable("The table writer_turn has no row.");
     return this.#recordBegin(began);
+  }
+
+  /** Records the waits for the locks. `locked` is the answer to the request for the first one, `begun` to the statement after the last. */
+  async #recordWaits(askedMs: number, locked: Promise<void>, begun: Promise<unknown>): Promise<void> {
+    const { onLock } = this.#shared.options;
+    const writer = this.#writer;
+    await locked;
+    const heldMs = systemClock.monotonicMs();
+    const freeMs = writer?.freeMs ?? 0;
+    if ((await begun.catch(() => null)) === null) return;
+    onLock(Math.max(0, heldMs - Math.max(askedMs, freeMs)), "everything");
+    if (this.#scope !== EVERYTHING) onLock(systemClock.monotonicMs() - heldMs, "environment");
   }
 
   /** Returns a number that differs from those of earlier transactions if another process may have written what this one reads. */
@@ -219,8 +303,17 @@ export class PostgresGroup implements GroupDatabase {
     shared.compareEverything(begun);
     // Nothing says which environments others wrote, so a write of everything expects all.
     if (this.#scope === EVERYTHING) return -this.#count;
-    if (begun.last !== shared.name) this.#foreign += 1;
+    if (begun.last !== this.#name) this.#foreign += 1;
+    this.#ahead = new NumbersAhead();
+    if (begun.last === this.#name) this.#plain = Math.max(0, this.#plain - 1);
+    else this.#recordDisturbance();
     return shared.version + this.#foreign;
+  }
+
+  /** Lets plain transactions come before the next optimistic one, more each time. */
+  #recordDisturbance(): void {
+    this.#plain = this.#nextPlain;
+    this.#nextPlain = Math.min(MOST_PLAIN, this.#nextPlain * 2);
   }
 
   get isBegun(): boolean {
@@ -236,13 +329,14 @@ export class PostgresGroup implements GroupDatabase {
     const writer = this.#open;
     const { connection, name } = writer;
     if (connection.lost) {
-      this.#giveBack();
+      this.rollBack();
       throw new ConnectionLost("The connection broke before the commit.");
     }
     if (!isQuiet) this.#takeTurn(connection);
     writer.number += 1;
     const commit = { writer: name, number: writer.number, scope: this.#scope };
     void connection.post(NUMBER, name, commit.number);
+    if (this.#plain === 0) connection.numbers.leaveAhead(this.#ahead);
     const notice = notices.take(changes);
     const notified = notice === null ? null : connection.run(TELL, CHANGES_CHANNEL, notice.text);
     const committed = connection.commit();
@@ -253,7 +347,44 @@ export class PostgresGroup implements GroupDatabase {
       writer.freeMs = systemClock.monotonicMs();
     };
     flushed?.then(recordFree, recordFree);
-    this.#giveBack();
+    this.#last = commit;
+    this.#everything = this.#shared.everything;
+    const isOptimistic = this.expectedVersion !== null;
+    if (!isOptimistic) this.#giveBack();
+    const confirmed = this.#confirm({
+      commit,
+      connection,
+      part,
+      notice,
+      changes,
+      notified,
+      committed,
+      flushed,
+    });
+    if (!isOptimistic) return await confirmed;
+    const result = makeOptimistic(confirmed);
+    this.#keepUntil(writer, result.ended);
+    return result;
+  }
+
+  /** Keeps the connection of the open transaction, whose COMMIT was sent, because other groups must not wait behind it. */
+  #keepUntil(writer: PooledWriter, ended: Promise<void>): void {
+    const underWay = { writer, ended: Promise.all([this.#underWay?.ended, ended]) };
+    this.#underWay = underWay;
+    this.#writer = null;
+    this.#isBegun = false;
+    void underWay.ended.then(() => {
+      if (this.#underWay !== underWay) return;
+      this.#underWay = null;
+      // A transaction that has begun on it has it now.
+      if (this.#writer !== writer) this.#shared.pool.giveBack(writer);
+    });
+  }
+
+  /** Waits for the answer to the COMMIT, and finds out what happened if there is none. */
+  async #confirm(sent: SentCommit): Promise<CommitResult> {
+    const { notices, flush } = this.#shared;
+    const { commit, connection, part, notice, changes, notified, committed, flushed } = sent;
     try {
       await notified;
       const ended = await committed;
@@ -262,8 +393,10 @@ export class PostgresGroup implements GroupDatabase {
       if (ended === "ROLLBACK") throw new StoreUnavailable("The database rolled back the transaction.");
       if (notice === null) notices.gather(changes);
       this.#report(null);
+      this.#nextPlain = Math.max(1, this.#nextPlain / 2);
       return { durable: this.#reach(flush.reach(commit, flushed)) };
     } catch (error) {
+      this.#recordDisturbance();
       await committed.catch(() => undefined);
       const first = part.failed ?? error;
       try {
@@ -278,14 +411,13 @@ export class PostgresGroup implements GroupDatabase {
 
   /** Records that this node wrote the scope, so that other nodes notice. */
   #takeTurn(connection: PostgresConnection): void {
-    const { name } = this.#shared;
     const { node, number, last } = this.#begun;
     const isEverything = this.#scope === EVERYTHING;
     if (isEverything || !node.startsWith(COUNTS)) {
-      void connection.post(WROTE_EVERYTHING, name);
+      void connection.post(WROTE_EVERYTHING, this.#shared.name);
       this.#shared.recordEverything(number + 1);
     }
-    if (!isEverything && last !== name) void connection.post(WROTE_SCOPE, this.#scope, name);
+    if (!isEverything && last !== this.#name) void connection.post(WROTE_SCOPE, this.#scope, this.#name);
   }
 
   /** Waits until the commit is on the disk. Throws ConnectionLost if the server lost it in a crash. */
@@ -296,9 +428,10 @@ export class PostgresGroup implements GroupDatabase {
 
   /**
    * Finds out whether a commit without an answer is stored. That needs the scope's lock, so the next group's transaction ends if it has begun, and
-   * otherwise waits.
+   * otherwise waits. The server may get an optimistic transaction only after that, so this node changes its name, which the transaction expects.
    */
   async #settle(commit: WriterCommit): Promise<boolean> {
+    this.#name = `${this.#shared.name} ${commit.writer}`;
     this.#writer?.connection.giveUp("The connection of the commit before this transaction broke.");
     const known = this.#known(this.#shared.flush.settle(commit));
     this.#settling = known;
@@ -323,7 +456,10 @@ export class PostgresGroup implements GroupDatabase {
   }
 
   rollBack(): void {
-    this.keys.undoTo(0);
+    if (this.expectedVersion !== null) this.#recordDisturbance();
+    // The works run again with savepoints. If an expectation is wrong, their errors would hide it.
+    this.#plain = Math.max(1, this.#plain);
+    this.keys.undoTo();
     const connection = this.#writer?.connection;
     if (connection?.lost === false) {
       connection.discard();
@@ -347,7 +483,7 @@ export class PostgresGroup implements GroupDatabase {
 
   #giveBack(): void {
     this.#isBegun = false;
-    if (this.#writer !== null) this.#shared.pool.giveBack(this.#writer);
+    if (this.#writer !== null && this.#underWay === null) this.#shared.pool.giveBack(this.#writer);
     this.#writer = null;
   }
 
@@ -362,65 +498,23 @@ export class PostgresGroup implements GroupDatabase {
   }
 }
 
-/** Has the same text for any number of keys, so that it is prepared once. */
-const ASK =
-  "SELECT seq, dedupe_hash AS hash FROM event WHERE dedupe_hash = ANY(string_to_array(?1, ',')::bytea[])";
-
-/** Finds keys by the unique index of the event table. It remembers only what the open transaction read. */
-class EventKeys implements UndoableKeys {
-  readonly mark = 0;
-  readonly #connection: () => GroupConnection;
-  #known = new Map<string, number[]>();
-  #asked: Promise<unknown> = Promise.resolve();
-
-  constructor(connection: () => GroupConnection) {
-    this.#connection = connection;
-  }
-
-  async prefetch(hashes: readonly Uint8Array[]): Promise<void> {
-    const unknown = hashes.filter((hash) => !this.#known.has(nameOf(hash)));
-    if (unknown.length > 0) this.#asked = Promise.all([this.#asked, this.#ask(unknown)]);
-    await this.#asked;
-  }
-
-  async #ask(hashes: readonly Uint8Array[]): Promise<void> {
-    const known = this.#known;
-    for (const hash of hashes) known.set(nameOf(hash), []);
-    const asked = hashes.map((hash) => `\\x${nameOf(hash)}`).join();
-    for (const { seq, hash } of await this.#connection().all<{ seq: number; hash: Uint8Array }>(ASK, asked))
-      known.get(nameOf(hash))?.push(seq);
-  }
-
-  async find(hash: Uint8Array): Promise<number[]> {
-    await this.#asked;
-    const known = this.#known.get(nameOf(hash));
-    if (known !== undefined) return known;
-    const rows = await this.#connection().all<{ seq: number }>(
-      "SELECT seq FROM event WHERE dedupe_hash = ?1",
-      hash,
-    );
-    return rows.map(({ seq }) => seq);
-  }
-
-  async add(hash: Uint8Array, value: number): Promise<void> {
-    this.#known.get(nameOf(hash))?.push(value);
-  }
-
-  async deleteBefore(): Promise<boolean> {
-    return false;
-  }
-
-  async deleteSlot(): Promise<void> {}
-
-  /** Forgets everything. It also runs at the beginning and the end of a transaction. */
-  undoTo(): void {
-    this.#known = new Map();
-    this.#asked = Promise.resolve();
-  }
-}
-
-function nameOf(hash: Uint8Array): string {
-  return hash.toHex();
+/**
+ * Makes the result of an optimistic transaction, before its COMMIT is answered. If it fails, its works run again in a plain transaction, which tells
+ * whether an expectation was wrong or a work.
+ */
+function makeOptimistic(confirmed: Promise<CommitResult>): Required<CommitResult> {
+  const durable = confirmed.then(
+    ({ durable }) => durable ?? undefined,
+    (error: unknown) => {
+      if (error instanceof StoreUnavailable) throw error;
+      throw new TransactionUndone("An optimistic transaction failed.", { cause: error });
+    },
+  );
+  const ended = confirmed.then(
+    () => undefined,
+    () => undefined,
+  );
+  return { durable, ended };
 }
 
 /** The most time that a transaction may be idle. A work that awaits something other than its transaction would block the writers of all nodes. */

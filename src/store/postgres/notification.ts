@@ -17,7 +17,7 @@ const GATHER_MS = 50;
 const AGAIN_MS = 1_000;
 
 /** A notification: its message, and the changes that the message carries. */
-interface Notice {
+export interface Notice {
   text: string;
   changes: ChangedTopics;
 }

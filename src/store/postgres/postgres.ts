@@ -12,6 +12,7 @@ import {
   type BatchOptions,
   type BatchWork,
   type ChangedTopics,
+  EVERYTHING,
   type Fence,
   type FencedStore,
   type Origin,
@@ -183,11 +184,20 @@ class OpenPostgres implements PostgresStore {
   }
 
   withFence(fence: Fence, scope?: WriteScope): FencedStore {
+    /** The version at which the fence of an environment held. No process takes its lease without a write there, which changes the version. */
+    let heldAt: number | null = null;
+    const isOfEnvironment = scope !== undefined && scope !== EVERYTHING;
     return {
       read: (work) => this.read(work),
       write: (origin, work, own = scope) => this.#groups.add(origin, work, { fence, scope: own }),
       vacuumStep: () => this.vacuumStep(),
-      fenceHolds: (tx) => this.#fenceHolds(fence, tx),
+      fenceHolds: async (tx) => {
+        const version = isOfEnvironment ? tx.foreignVersion : null;
+        if (version !== null && version === heldAt) return true;
+        const holds = await this.#fenceHolds(fence, tx);
+        heldAt = holds ? version : null;
+        return holds;
+      },
     };
   }
 

@@ -1,0 +1,2 @@
+-- Only PostgreSQL has several writers. SQLite has one.
+SELECT 1;
