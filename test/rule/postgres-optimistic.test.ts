@@ -248,3 +248,17 @@ describe("numbers that were drawn ahead", () => {
     expect(ahead.takeAll()).toEqual([3]);
   });
 });
+
+test("an expectation that is wrong is the cause, also where a later statement of the transaction is the first of its kind", async () => {
+  const write = (of: Store) => of.write("app", (tx) => tx.get("SELECT 1 AS one"), ENVIRONMENT);
+  for (let time = 0; time < 4; time++) {
+    const fresh = await openPostgres(database.place, { clock: systemClock });
+    const receiveFirst = receiverOf(fresh);
+    await receiveFirst({ id: `first ${time}` });
+    for (let at = 0; at < 20; at++) await write(fresh);
+    await write(other);
+    const stored = await Promise.allSettled(Array.from({ length: 9 }, (_, at) => receiveFirst({ id: `next ${time} ${at}` })));
+    expect(stored.map(({ status }) => status)).toEqual(Array.from({ length: 9 }, () => "fulfilled"));
+    await fresh.close();
+  }
+});

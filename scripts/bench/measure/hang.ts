@@ -21,6 +21,10 @@ const HUNG = `SELECT pid || ' ' || xact_start AS name, objid::int AS environment
   WHERE datname = current_database() AND state = 'idle in transaction' AND locktype = 'advisory' AND granted
     AND classid::bigint = $1 AND objsubid = 2`;
 
+/** Has the node's next groups read first. A group that needs no read sends its COMMIT at once, so its transaction never waits for the node. */
+const DISTURB = "UPDATE writer_scope SET node = '' WHERE scope = $1";
+const DISTURBANCES = 8;
+
 const WAITING = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'relay writer'
   AND wait_event = 'advisory'`;
 
@@ -52,6 +56,10 @@ export const hang: Measure = {
     const loadHung = async (): Promise<number | null> => {
       const sent = hanging.load([first], { seconds: 1, connections: 4 });
       const gate = await sql.reserve();
+      for (let time = 0; time < DISTURBANCES; time++) {
+        await sql.unsafe(DISTURB, [held?.id]);
+        await Bun.sleep(20);
+      }
       await gate.unsafe("BEGIN");
       await gate.unsafe("SELECT pg_advisory_xact_lock($1)", [WRITER_LOCK]);
       await poll(countWaiting, (count) => count > 0);

@@ -6,7 +6,7 @@ import { SQL } from "bun";
 import { systemClock, waitAtMost } from "../../base/clock.ts";
 import type { DatabaseUrl } from "../../base/database-url.ts";
 import type { GroupConnection } from "../group-commit/transaction.ts";
-import type { Reader, SqlArguments, SqlNames } from "../port.ts";
+import { type Reader, type SqlArguments, type SqlNames, WorkUndone } from "../port.ts";
 import { COLUMN_TYPES } from "./bulk-insert.ts";
 import { sayWhere } from "./connection-advice.ts";
 import {
@@ -201,7 +201,8 @@ export class PostgresConnection implements GroupConnection {
   #failureRecorder(): (error: unknown) => void {
     const part = this.#part;
     return (error) => {
-      part.failed ??= error;
+      // The driver may report a statement that follows a failed one before that one.
+      if (part.failed === null || part.failed instanceof WorkUndone) part.failed = error;
     };
   }
 

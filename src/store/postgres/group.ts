@@ -14,6 +14,7 @@ import {
   EVERYTHING,
   OutcomeUnknown,
   StoreUnavailable,
+  WorkUndone,
   type WriteScope,
 } from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
@@ -493,7 +494,10 @@ export class PostgresGroup implements GroupDatabase {
     if (error === null) onTrouble(null);
     // A full disk is reported by `onRefused`.
     else if (error instanceof NoRoom) return;
-    else if (error instanceof StoreUnavailable && !(error instanceof TransactionUndone))
+    else if (
+      error instanceof StoreUnavailable &&
+      !(error instanceof TransactionUndone || error instanceof WorkUndone)
+    )
       onTrouble(error.message);
   }
 }
@@ -506,7 +510,7 @@ function makeOptimistic(confirmed: Promise<CommitResult>): Required<CommitResult
   const durable = confirmed.then(
     ({ durable }) => durable ?? undefined,
     (error: unknown) => {
-      if (error instanceof StoreUnavailable) throw error;
+      if (error instanceof StoreUnavailable && !(error instanceof WorkUndone)) throw error;
       throw new TransactionUndone("An optimistic transaction failed.", { cause: error });
     },
   );
