@@ -96,6 +96,7 @@ interface SentCommit {
   committed: ReturnType<PostgresConnection["commit"]>;
   /** The flush behind the COMMIT on the same connection. */
   flushed: ReturnType<typeof askOnDisk> | undefined;
+  isOptimistic: boolean;
 }
 
 /** The state that the groups of all scopes of a process share. */
@@ -361,6 +362,7 @@ export class PostgresGroup implements GroupDatabase {
       notified,
       committed,
       flushed,
+      isOptimistic,
     });
     if (!isOptimistic) return await confirmed;
     const result = makeOptimistic(confirmed);
@@ -394,7 +396,7 @@ export class PostgresGroup implements GroupDatabase {
       if (ended === "ROLLBACK") throw new StoreUnavailable("The database rolled back the transaction.");
       if (notice === null) notices.gather(changes);
       this.#report(null);
-      this.#nextPlain = Math.max(1, this.#nextPlain / 2);
+      if (sent.isOptimistic) this.#nextPlain = Math.max(1, this.#nextPlain / 2);
       return { durable: this.#reach(flush.reach(commit, flushed)) };
     } catch (error) {
       this.#recordDisturbance();
