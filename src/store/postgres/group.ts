@@ -23,6 +23,7 @@ import { ConnectionLost, NoRoom, type ReadOnly, TransactionUndone } from "./erro
 import { EventKeys } from "./event-key.ts";
 import { NumbersAhead } from "./event-number.ts";
 import { askOnDisk, NUMBER, PostgresFlush, type WriterCommit } from "./flush.ts";
+import { IdleWatch } from "./idle-watch.ts";
 import type { PostgresLiveness } from "./liveness.ts";
 import { CHANGES_CHANNEL, type Notice, Notices } from "./notification.ts";
 import { takeLocks } from "./writer-lock.ts";
@@ -521,40 +522,4 @@ function makeOptimistic(confirmed: Promise<CommitResult>): Required<CommitResult
     () => undefined,
   );
   return { durable, ended };
-}
-
-/** The most time that a transaction may be idle. A work that awaits something other than its transaction would block the writers of all nodes. */
-const IDLE_WITHIN_MS = 250;
-
-class IdleWatch implements WorkWatch {
-  readonly #connection: Pick<PostgresConnection, "unanswered" | "answers"> | null;
-  #cancel = systemClock.after(IDLE_WITHIN_MS, () => this.#check());
-  #answers = -1;
-  #fail: (error: Error) => void = () => undefined;
-
-  constructor(connection: Pick<PostgresConnection, "unanswered" | "answers"> | null) {
-    this.#connection = connection;
-  }
-
-  over<Result>(working: Promise<Result>): Promise<Result> {
-    this.#answers = -1;
-    return new Promise((resolve, reject) => {
-      this.#fail = reject;
-      working.then(resolve, reject);
-    });
-  }
-
-  stop(): void {
-    this.#cancel();
-  }
-
-  /** Fails the work if no statement waits for an answer and none was answered since the last check. */
-  #check(): void {
-    this.#cancel = systemClock.after(IDLE_WITHIN_MS, () => this.#check());
-    if (this.#connection === null || this.#connection.unanswered > 0) return;
-    const { answers } = this.#connection;
-    if (answers === this.#answers)
-      this.#fail(new Error("A transaction's work awaited something other than its transaction."));
-    this.#answers = answers;
-  }
 }
