@@ -40,7 +40,7 @@ interface Way {
   far: Socket;
   name: string;
   isSilent: boolean;
-  /** What the client sent, if it is kept. */
+  /** The bytes that the client sent, if they are kept. */
   kept: Buffer[] | null;
   /** True if the client's startup message has passed. It and the messages before it have no type. */
   hasBegun: boolean;

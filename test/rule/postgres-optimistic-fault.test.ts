@@ -53,16 +53,22 @@ async function untilKept({ count }: ReturnType<typeof proxy.delay>): Promise<voi
   for (let turn = 0; turn < 9; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-const listMade = async (): Promise<string[]> =>
-  (await admin`SELECT name FROM made WHERE name <> 'calm' ORDER BY number`).map(({ name }: { name: string }) => name);
-
-test("a transaction that reaches the server after this process ran its works again is undone", async () => {
+/** Makes a row. The transaction that was sent first reaches the server when it is delivered, after its connection broke and its work ran again. */
+async function makeLate(): Promise<ReturnType<typeof proxy.delay>> {
   await calm();
   const delayed = proxy.delay("relay writer");
   const making = make(store, "late");
   await untilKept(delayed);
   delayed.drop();
   await making;
+  return delayed;
+}
+
+const listMade = async (): Promise<string[]> =>
+  (await admin`SELECT name FROM made WHERE name <> 'calm' ORDER BY number`).map(({ name }: { name: string }) => name);
+
+test("a transaction that reaches the server after this process ran its works again is undone", async () => {
+  const delayed = await makeLate();
   expect(await listMade()).toEqual(["late"]);
   await delayed.deliver();
   expect(await listMade()).toEqual(["late"]);
@@ -71,12 +77,7 @@ test("a transaction that reaches the server after this process ran its works aga
 });
 
 test("a transaction that reaches the server after the next one of this process is undone", async () => {
-  await calm();
-  const delayed = proxy.delay("relay writer");
-  const making = make(store, "late");
-  await untilKept(delayed);
-  delayed.drop();
-  await making;
+  const delayed = await makeLate();
   await make(store, "next");
   await delayed.deliver();
   expect(await listMade()).toEqual(["late", "next"]);
