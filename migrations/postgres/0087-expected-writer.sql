@@ -1,7 +1,7 @@
 -- A write can decide by what its process remembers of its environment, without reading it, and have the server check that the memory is right. These
 -- functions raise a serialization failure if it is not, so that the write runs again and reads.
 
--- Checks that the last writer of the environment is this process, and its last commit there this one, and that nobody wrote everything since.
+-- Checks that the last writer of the environment is this process, and its last commit there this one, and that no process wrote everything since.
 CREATE FUNCTION expect_last_writer(environment bigint, own_node text, turn_node text, turn_number bigint, own_writer text, own_number bigint)
 RETURNS void LANGUAGE plpgsql AS $$ BEGIN
   IF NOT EXISTS (SELECT 1 FROM writer_turn, writer_scope, writer_commit

@@ -135,6 +135,7 @@ export class EventInserter {
       if (first !== null) return first;
     }
     const given = tx.numbers?.next(nowMs);
+    // The number of a known newest event is not needed, because `numbers` gives the next one.
     const known = tx.numbers?.newest ?? null;
     if (known !== null) this.#newest ??= { seq: 0, ...known };
     if (this.#newest === null) [this.#newest] = await Promise.all([this.#readNewest(), given]);
