@@ -98,7 +98,7 @@ export interface Writer extends Reader {
 export interface PrefetchReader extends Reader {
   readonly keys: Pick<DedupeKeys, "prefetch">;
   readonly numbers?: Pick<EventNumbers, "prefetch" | "newest"> | undefined;
-  /** That of the works of the transaction. Null if it is not known yet. */
+  /** The `foreignVersion` of the works of the transaction. Null if it is not known yet. */
   readonly foreignVersion: number | null;
 }
 
@@ -129,7 +129,7 @@ export interface DedupeKeys {
  */
 export interface EventNumbers {
   /**
-   * The newest event's time, if the transaction may use what memory has. Null if it must be read. The inserter of events sets it, so that a later
+   * The newest event's time, if the transaction may use what the process remembers. Null if it must be read. The inserter of events sets it, so that a later
    * transaction has it.
    */
   newest: NewestTime | null;

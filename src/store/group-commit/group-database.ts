@@ -12,7 +12,7 @@ export interface GroupDatabase {
   /** True if `begin` may run before the previous commit is durable. */
   readonly beginsAhead: boolean;
   /**
-   * The number that `begin` returns for an optimistic transaction, which has begun. Its works decide by what memory has, and its commit fails if
+   * The number that `begin` returns for an optimistic transaction, which has begun. Its works decide by what the process remembers, and its commit fails if
    * another process has changed that. Null for any other transaction.
    */
   readonly expectedVersion: number | null;

@@ -235,7 +235,7 @@ export class PostgresGroup implements GroupDatabase {
   }
 
   /**
-   * Begins an optimistic transaction, if the last transactions suggest that no other process writes the scope. Its works use what memory has of the
+   * Begins an optimistic transaction, if the last transactions suggest that no other process writes the scope. Its works use what the process remembers of the
    * time after this process's last commit, and need no answer before the commit. Returns null if it cannot begin.
    */
   #beginOptimistic(): number | null {
