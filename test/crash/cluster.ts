@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { untilNoneLeft } from "../kit/patience.ts";
+import { poll, untilNoneLeft } from "../kit/patience.ts";
 import { signedCall } from "../kit/relay-definition.ts";
 
 const TRY_FOR_MS = 2_000;
@@ -33,7 +33,7 @@ export class ClusterNode {
     this.#dataDir = place.dataDir ?? mkdtempSync(join(tmpdir(), "relay-cluster-"));
   }
 
-  /** Starts the node. Resolves once it listens. */
+  /** Starts the node. Resolves once it is ready. */
   async start(): Promise<void> {
     const { databaseUrl, aheadMs, sinkUrl } = this.#place;
     const script = join(import.meta.dir, "cluster-node.ts");
@@ -51,8 +51,11 @@ export class ClusterNode {
     }
     const { port } = JSON.parse(text) as { port: number };
     this.url = `http://127.0.0.1:${port}`;
-    const ready = (await (await fetch(`${this.url}/readyz`)).json()) as { node?: string };
-    this.id = ready.node ?? "";
+    const { node } = await poll(
+      async () => (await (await fetch(`${this.url}/readyz`)).json()) as { ready: boolean; node?: string },
+      ({ ready }) => ready,
+    );
+    this.id = node ?? "";
   }
 
   signal(name: "SIGSTOP" | "SIGCONT"): void {

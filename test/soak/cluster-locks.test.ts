@@ -122,26 +122,30 @@ async function hang(environment: number): Promise<string | null> {
   return hung !== undefined && more === undefined && Number(hung.environment) === environment ? hung.name : null;
 }
 
+/** Waits until the nodes have shared all leases, of the environments and of the work for all. Returns the environments of the first node. */
+async function listLeased(): Promise<Tenant[]> {
+  const rows = await poll(
+    () => ground.rows<{ node: string; id: bigint }>("SELECT node, environment_id AS id FROM node_lease WHERE node IS NOT NULL AND until > now_ms()"),
+    (all) => all.length === tenants.length + 1 && new Set(all.map(({ node }) => node)).size === 3,
+  );
+  const held = rows.filter(({ node }) => node === first.id).map(({ id }) => Number(id));
+  return tenants.filter(({ id }) => held.includes(id));
+}
+
 /**
- * Finds an environment whose lease the first node holds, and the apps of the environments that other nodes run. The nodes share four leases, so one
- * node can hold two environments or none. While it holds none, another node starts again, so that the first one takes its leases.
+ * Finds an environment whose lease the first node holds, and the apps of the environments that other nodes run. If the first node holds only the lease
+ * of the work for all environments, it starts again, because the other nodes then take that lease and give it an environment.
  */
 async function findLeased(): Promise<{ own: Tenant; apps: string[] }> {
-  const list = () => ground.rows<{ id: bigint }>("SELECT environment_id AS id FROM node_lease WHERE node = $1 AND environment_id > 0", first.id);
-  const held = await poll(
-    async () => {
-      const rows = await list();
-      if (rows.length === 0) {
-        await second.stop();
-        await second.start();
-      }
-      return rows.map(({ id }) => Number(id));
-    },
-    (ids) => ids.length === 1 || ids.length === 2,
-  );
-  const [own] = tenants.filter(({ id }) => held.includes(id));
+  let leased = await listLeased();
+  if (leased.length === 0) {
+    await first.stop();
+    await first.start();
+    leased = await listLeased();
+  }
+  const [own] = leased;
   if (own === undefined) throw new Error("The first node holds no environment.");
-  return { own, apps: tenants.filter(({ id }) => !held.includes(id)).map(({ app }) => app) };
+  return { own, apps: tenants.filter((tenant) => !leased.includes(tenant)).map(({ app }) => app) };
 }
 
 /** A try of a few seconds can fail by chance, because the node was stopped in another transaction. */
