@@ -153,6 +153,16 @@ test("a second event with a key is a duplicate of the first, and costs the group
   expect([runsOf("twice"), runsOf("next")]).toEqual([3, 2]);
 });
 
+test("a write that asks for the events with a key, and stores none, finds the one that this process stored", async () => {
+  const { seq } = await receive({ id: "asked" });
+  const { hash } = keyOfEventId(ENVIRONMENT, "orders", "asked");
+  const ask = async (tx: Writer): Promise<readonly number[]> => {
+    await tx.keys.prefetch?.([hash]);
+    return await tx.keys.find(hash);
+  };
+  expect(await store.write("app", ask, ENVIRONMENT)).toEqual([seq]);
+});
+
 test("two events with a key in one group are one event", async () => {
   const [first, second] = await Promise.all([receive({ id: "same" }), receive({ id: "same" })]);
   expect([first.duplicate, second.duplicate, first.seq === second.seq]).toEqual([false, true, true]);
@@ -176,6 +186,19 @@ test("a write that fails by what this process wrongly remembers runs again befor
   };
   expect((await receive({ id: "next", work })).duplicate).toBe(false);
   expect(runsOfWork).toBe(2);
+});
+
+test("a draw of the next numbers that fails does not fail the events whose commit it precedes", async () => {
+  await admin.unsafe(`CREATE SEQUENCE fault; ALTER FUNCTION draw_event_numbers(bigint) RENAME TO draw_without_fault;
+    CREATE FUNCTION draw_event_numbers(wanted bigint) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
+      IF nextval('fault') = 1 THEN RAISE lock_not_available; END IF;
+      RETURN draw_without_fault(wanted);
+    END $$`);
+  const stored: Arrived[] = [];
+  for (let at = 0; at < 9; at++) stored.push(await receive({ id: `draws ${at}` }));
+  const numbers = await listNumbers();
+  expect(stored.map(({ seq }) => numbers.includes(seq))).toEqual(stored.map(() => true));
+  expect(Number((await admin`SELECT last_value FROM fault`)[0].last_value)).toBeGreaterThan(1);
 });
 
 test("a statement that violates a constraint fails only its own write", async () => {

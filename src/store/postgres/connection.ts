@@ -217,12 +217,24 @@ export class PostgresConnection implements GroupConnection {
   }
 
   /** Resolves when the answer came, also if it is an error, which the transaction keeps. */
-  exec(sql: string, ...values: SqlArguments): Promise<void> {
+  async exec(sql: string, ...values: SqlArguments): Promise<void> {
+    await this.execRow(sql, ...values);
+  }
+
+  /** Does the same, and resolves with the first row. Resolves with null if there is none, or after an error. */
+  execRow<Row>(sql: string, ...values: SqlArguments): Promise<Row | null> {
     if (!/^\s*(?:SELECT|SAVEPOINT|RELEASE)\b/.test(sql)) this.#forget();
     this.#flush();
     const { text, places } = toPostgres(sql);
     const sent = this.#send(text, places.length === 0 ? [] : arrange(sql, places, values));
-    return sent.then(() => undefined, this.#failureRecorder());
+    const record = this.#failureRecorder();
+    return sent.then(
+      (rows) => (rows[0] as Row | undefined) ?? null,
+      (error: unknown) => {
+        record(error);
+        return null;
+      },
+    );
   }
 
   /** Runs several statements without values in one message. Returns the rows of each. */

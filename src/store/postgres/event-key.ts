@@ -12,7 +12,9 @@ const EXPECT_NEW = "SELECT expect_new_keys(?1)";
 export class EventKeys implements UndoableKeys {
   readonly mark = 0;
   /** True if prefetched keys count as new, and the server checks that. */
-  expectNew = false;
+  #expectsNew = false;
+  /** The prefetched keys that count as new and that no stored event has yet. An event with a key that is not new would violate the unique index. */
+  readonly #unproven = new Set<string>();
   readonly #connection: () => PostgresConnection;
   #known = new Map<string, number[]>();
   #asked: Promise<unknown> = Promise.resolve();
@@ -30,8 +32,11 @@ export class EventKeys implements UndoableKeys {
   async #ask(hashes: readonly Uint8Array[]): Promise<void> {
     const known = this.#known;
     for (const hash of hashes) known.set(nameOf(hash), []);
-    const asked = hashes.map((hash) => `\\x${nameOf(hash)}`).join();
-    if (this.expectNew) return void this.#connection().exec(EXPECT_NEW, asked);
+    if (this.#expectsNew) {
+      for (const hash of hashes) this.#unproven.add(nameOf(hash));
+      return;
+    }
+    const asked = listBytes(hashes.map(nameOf));
     for (const { seq, hash } of await this.#connection().all<{ seq: number; hash: Uint8Array }>(ASK, asked))
       known.get(nameOf(hash))?.push(seq);
   }
@@ -48,6 +53,7 @@ export class EventKeys implements UndoableKeys {
   }
 
   async add(hash: Uint8Array, value: number): Promise<void> {
+    this.#unproven.delete(nameOf(hash));
     this.#known.get(nameOf(hash))?.push(value);
   }
 
@@ -57,12 +63,29 @@ export class EventKeys implements UndoableKeys {
 
   async deleteSlot(): Promise<void> {}
 
+  /** Counts prefetched keys as new. The transaction must call `checkNew` before its commit. */
+  expectNew(): void {
+    this.#expectsNew = true;
+  }
+
+  /** Has the server check the keys that count as new and that no insert checked. */
+  checkNew(): void {
+    if (this.#unproven.size > 0) void this.#connection().exec(EXPECT_NEW, listBytes([...this.#unproven]));
+    this.#unproven.clear();
+  }
+
   /** Forgets everything. It also runs at the beginning and the end of a transaction. */
   undoTo(): void {
-    this.expectNew = false;
+    this.#expectsNew = false;
+    this.#unproven.clear();
     this.#known = new Map();
     this.#asked = Promise.resolve();
   }
+}
+
+/** Writes hashes, which are hexadecimal, as the server reads them. */
+function listBytes(hashes: readonly string[]): string {
+  return hashes.map((hash) => `\\x${hash}`).join();
 }
 
 function nameOf(hash: Uint8Array): string {

@@ -15,6 +15,12 @@ const AHEAD_MS = 5_000;
 
 interface NumberConnection extends Pick<Reader, "get"> {
   exec(sql: string, at: number): Promise<void>;
+  execRow<Row>(sql: string, count: number): Promise<Row | null>;
+}
+
+/** A row of DRAW: numbers with commas between them. */
+interface Draw {
+  numbers: string;
 }
 
 /**
@@ -79,9 +85,13 @@ export class DrawnNumbers implements EventNumbers {
     this.#connection = connection;
   }
 
-  /** Uses what earlier transactions left. The server must check that no other process wrote the environment since. */
-  useAhead(ahead: NumbersAhead): void {
+  /**
+   * Uses what earlier transactions left. The server must check that no other process wrote the environment since, and that events of the time
+   * `checkedMs` or later need no row in clock_rollback.
+   */
+  useAhead(ahead: NumbersAhead, checkedMs: number): void {
     this.#isAhead = true;
+    this.#expectedMs = checkedMs;
     const { drawnMs } = ahead;
     this.#drawn.push(...ahead.takeAll());
     this.#asked = this.#drawn.length;
@@ -114,10 +124,9 @@ export class DrawnNumbers implements EventNumbers {
     if (ahead.count >= this.#given * 2) return;
     const wanted = Math.min(MOST_AHEAD, this.#given * 4);
     const askedMs = systemClock.monotonicMs();
-    this.#ask(wanted).then(
-      (numbers) => ahead.add(numbers, askedMs),
-      () => undefined,
-    );
+    void this.#connection.execRow<Draw>(DRAW, wanted).then((row) => {
+      if (row !== null) ahead.add(readNumbers(row), askedMs);
+    });
   }
 
   /** Has the server check that events of this time need no row in clock_rollback, if memory decides that. */
@@ -146,8 +155,12 @@ export class DrawnNumbers implements EventNumbers {
   }
 
   async #ask(count: number): Promise<number[]> {
-    const row = await this.#connection.get<{ numbers: string }>(DRAW, count);
+    const row = await this.#connection.get<Draw>(DRAW, count);
     if (row === null) throw new Error("The sequence of event numbers returned no number.");
-    return row.numbers.split(",").map(Number);
+    return readNumbers(row);
   }
+}
+
+function readNumbers({ numbers }: Draw): number[] {
+  return numbers.split(",").map(Number);
 }

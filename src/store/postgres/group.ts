@@ -26,7 +26,7 @@ import { askOnDisk, NUMBER, PostgresFlush, type WriterCommit } from "./flush.ts"
 import { IdleWatch } from "./idle-watch.ts";
 import type { PostgresLiveness } from "./liveness.ts";
 import { CHANGES_CHANNEL, type Notice, Notices } from "./notification.ts";
-import { takeLocks } from "./writer-lock.ts";
+import { takeLocks, WRITER_LOCK } from "./writer-lock.ts";
 import { MOST_WRITERS, type PooledWriter, WriterPool } from "./writer-pool.ts";
 
 /** The lock that a group waited for: that of everything, or that of its environment. */
@@ -55,9 +55,10 @@ const BEGUN = `SELECT turn.node, turn.number, (SELECT node FROM writer_scope WHE
 const WROTE_EVERYTHING = "UPDATE writer_turn SET node = ?1, number = number + 1";
 const WROTE_SCOPE =
   "INSERT INTO writer_scope (scope, node) VALUES (?1, ?2) ON CONFLICT (scope) DO UPDATE SET node = excluded.node";
-/** Checks what an optimistic transaction expects. Lets the commit return before it is on the disk. */
-const EXPECT =
-  "SELECT expect_last_writer(?1, ?2, ?3, ?4, ?5, ?6), set_config('synchronous_commit', 'off', true)";
+/** Takes the locks of an optimistic transaction and checks what it expects. Lets the commit return before it is on the disk. */
+const EXPECT = "SELECT begin_expected(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) AS waits";
+/** The age up to which an event needs no separate check of its time. Events arrive in nearly the order of their times. */
+const OLDER_MS = 5_000;
 const LOCK_WITHIN = "SELECT set_config('lock_timeout', ?1, true)";
 const TELL = "SELECT pg_notify(?1, ?2)";
 const CAPTURE = "SELECT set_config('relay.captured', ?1, true)";
@@ -83,6 +84,11 @@ interface Begun {
   node: string;
   number: number;
   last: string | null;
+}
+
+/** A row of EXPECT: the microseconds of the wait for the lock of everything and for that of the environment, with a comma between them. */
+interface Locked {
+  waits: string;
 }
 
 /** A transaction whose COMMIT was sent. */
@@ -255,13 +261,25 @@ export class PostgresGroup implements GroupDatabase {
     this.#writer = writer;
     this.#isBegun = true;
     void connection.exec("BEGIN");
-    const locked = takeLocks(connection, this.#scope);
     const { node, number } = everything;
-    const expected = connection.exec(EXPECT, this.#scope, this.#name, node, number, last.writer, last.number);
-    void this.#recordWaits(systemClock.monotonicMs(), locked, expected);
+    const newestMs = this.#ahead.newest?.atMs ?? null;
+    // Another environment can have newer events than this one, up to now.
+    const checkedMs = newestMs === null ? null : Math.max(newestMs, systemClock.now()) - OLDER_MS;
+    const expected = connection.execRow<Locked>(
+      EXPECT,
+      WRITER_LOCK,
+      this.#scope,
+      this.#name,
+      node,
+      number,
+      last.writer,
+      last.number,
+      checkedMs,
+    );
+    void this.#recordLocked(expected);
     this.keys.undoTo();
-    this.keys.expectNew = true;
-    connection.numbers.useAhead(this.#ahead);
+    this.keys.expectNew();
+    connection.numbers.useAhead(this.#ahead, checkedMs ?? Number.POSITIVE_INFINITY);
     this.#begun = { ...everything, last: this.#name };
     this.expectedVersion = this.#shared.version + this.#foreign;
     return this.expectedVersion;
@@ -284,6 +302,15 @@ export class PostgresGroup implements GroupDatabase {
     const began = await begun;
     if (began === null) throw new StoreUnavailable("The table writer_turn has no row.");
     return this.#recordBegin(began);
+  }
+
+  /** Records the waits that the server measured. */
+  async #recordLocked(expected: Promise<Locked | null>): Promise<void> {
+    const locked = await expected;
+    if (locked === null) return;
+    const [everything = 0, environment = 0] = locked.waits.split(",").map((micros) => Number(micros) / 1_000);
+    this.#shared.options.onLock(everything, "everything");
+    this.#shared.options.onLock(environment, "environment");
   }
 
   /** Records the waits for the locks. `locked` is the answer to the request for the first one, `begun` to the statement after the last. */
@@ -335,6 +362,7 @@ export class PostgresGroup implements GroupDatabase {
       this.rollBack();
       throw new ConnectionLost("The connection broke before the commit.");
     }
+    this.keys.checkNew();
     if (!isQuiet) this.#takeTurn(connection);
     writer.number += 1;
     const commit = { writer: name, number: writer.number, scope: this.#scope };
@@ -394,7 +422,7 @@ export class PostgresGroup implements GroupDatabase {
       const ended = await committed;
       if (part.failed !== null) throw part.failed;
       // COMMIT ends a failed transaction without an error, but rolls it back.
-      if (ended === "ROLLBACK") throw new StoreUnavailable("The database rolled back the transaction.");
+      if (ended === "ROLLBACK") throw new TransactionUndone("The database rolled back the transaction.");
       if (notice === null) notices.gather(changes);
       this.#report(null);
       if (sent.isOptimistic) this.#nextPlain = Math.max(1, this.#nextPlain / 2);
