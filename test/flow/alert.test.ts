@@ -105,7 +105,7 @@ describe("an environment on hold", () => {
     running.clock.jump(31 * DAY_MS);
     await running.clock.advance(3 * HOUR_MS);
     expect(await running.rows("SELECT seq FROM event")).toEqual([]);
-    expect(await told(running)).toEqual({ alerts: [], problems: [] });
+    expect(await told(running)).toEqual({ alerts: [], problems: ["environment_held"] });
     expect(running.logged.filter((line) => line.includes("dropped after 30 days"))).toHaveLength(1);
   });
 });
@@ -191,7 +191,7 @@ describe("an event that becomes dead", () => {
     await die(running);
     await running.clock.advance(3 * MINUTE_MS);
     expect(await running.rows("SELECT state FROM event")).toEqual([{ state: "dead" }]);
-    expect(await told(running)).toEqual({ alerts: [], problems: [] });
+    expect(await told(running)).toEqual({ alerts: [], problems: ["relay_failed"] });
     expect(await running.rows("SELECT id FROM email")).toEqual([]);
   });
 });

@@ -131,6 +131,7 @@ const LONG_FLOWS: readonly string[] = [
   ],
   "connector-tasks",
   "hold-description",
+  "problem-list",
   "simulate-command",
   "simulate-life",
   "skipped-run",

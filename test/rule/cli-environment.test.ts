@@ -249,6 +249,13 @@ describe("relay domain", () => {
 });
 
 describe("relay problems and alerts", () => {
+  test("list a hold while it lasts", async () => {
+    expect((await run("settings set held on")).code).toBe(0);
+    expect((await run("problems list")).said).toMatch(/environment_held {2}environment {2}.*on hold.*relay settings set held off/);
+    expect((await run("settings set held off")).code).toBe(0);
+    expect((await run("problems list")).told).toBe("There is no problem now.");
+  });
+
   test("are listed, and resolving an alert resolves its problem, with one audit row", async () => {
     expect((await run("problems list")).told).toBe("There is no problem now.");
     await within((store, environmentId) =>

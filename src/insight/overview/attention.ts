@@ -32,7 +32,7 @@ const REJECTING = ["relay_refusing", "never_verified", "secret_missing"];
 /** The code of an environment on hold. */
 export const HELD = "environment_held";
 
-interface Attention {
+export interface Attention {
   items: AttentionItem[];
   /** True if there are more items than these. */
   more: boolean;

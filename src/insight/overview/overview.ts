@@ -4,20 +4,18 @@ import { toIso, toIsoOrNull } from "../../base/clock.ts";
 import { DAY_MS } from "../../base/limit.ts";
 import { oneOf, orNull, textOrNull, time } from "../../base/schema.ts";
 import type { EventTrigger } from "../../engine/event/event.ts";
-import type { CopyFailure } from "../../operator/backup/copy-state.ts";
-import { checkBackups } from "../../operator/doctor/setup-check.ts";
 import type { Environment } from "../../platform/account/environment.ts";
 import type { LiveRelays } from "../../rules/relay/live-relay.ts";
 import { findLastEventAt } from "../../rules/relay/relay-activity.ts";
 import { describeNextTick } from "../../rules/relay/relay-view.ts";
 import { yieldToEventLoop } from "../../store/index-scan.ts";
 import type { Reader, Store } from "../../store/port.ts";
-import { type AttentionContext, listAttention } from "./attention.ts";
-import { type AttentionItem, attentionItemView, makeItem } from "./attention-item.ts";
+import { type AttentionItem, attentionItemView } from "./attention-item.ts";
 import { orderAttention } from "./attention-order.ts";
 import { countOnce } from "./count-cache.ts";
 import { evaluateHealth, healthView, rankOf } from "./health.ts";
 import { countDay, type Day, hourView, outcomeCounts } from "./last-day.ts";
+import { listOpenItems, type OpenItemContext } from "./open-item.ts";
 
 /** The most relays and upcoming ticks that are shown. */
 const MAX_RELAYS = 12;
@@ -71,10 +69,7 @@ export const overviewView = Type.Object({
 });
 export type OverviewView = Static<typeof overviewView>;
 
-export interface OverviewContext extends AttentionContext {
-  environment: Environment;
-  /** The backups that the server must have; null: none. */
-  backups: { dataDir: string; backupEveryMs: number | null; copyFailure: CopyFailure | null } | null;
+interface OverviewContext extends OpenItemContext {
   relays: Pick<LiveRelays, "current">;
 }
 
@@ -84,9 +79,7 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
   const nowMs = clock.now();
   const rows = await store.read((tx) => tx.all<RelayRow>(RELAYS, id));
   await yieldToEventLoop();
-  const { items, more } = await listAttention(store, context, true);
-  // A server without relays needs no backup yet.
-  const needs = rows.length === 0 ? items : [...items, ...itemsOfBackup(context)];
+  const { items: needs, more } = await listOpenItems(store, context);
   const hasEvents = await store.read((tx) => tx.get<object>(ANY_EVENT, id));
   const day = await countOnce({ store, clock }, `day ${id}`, () => countDay(store, id, nowMs));
   const refused = await store.read((tx) => countRefused(tx, id, nowMs - DAY_MS));
@@ -103,23 +96,6 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
     relays: await orderRelays(store, environment, rows, needs, day),
     start: hasEvents === null ? await store.read((tx) => findSetupState(tx, environment, rows)) : null,
   };
-}
-
-/** A backup is the whole server's, and only production reports it. */
-function itemsOfBackup({ environment, backups, clock }: OverviewContext): AttentionItem[] {
-  if (backups === null || environment.name !== "production") return [];
-  const { state, message } = checkBackups({ ...backups, clock }, false);
-  const items: AttentionItem[] = [];
-  if (state !== "ok")
-    items.push(makeItem({ code: "backup_missing", target: "server", since: toIso(clock.now()), message }));
-  const { copyFailure } = backups;
-  if (copyFailure !== null) {
-    const since = toIso(copyFailure.atMs);
-    items.push(
-      makeItem({ code: "backup_copy_failed", target: "server", since, message: copyFailure.message }),
-    );
-  }
-  return items;
 }
 
 interface RelayRow {

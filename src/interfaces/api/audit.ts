@@ -13,9 +13,10 @@ import {
   requireRecentRequest,
 } from "../../engine/receiver/request.ts";
 import { listUnknownRequests, unknownRequestView } from "../../engine/receiver/unknown-request.ts";
+import { listAllProblems } from "../../insight/overview/problem-list.ts";
 import { alertView, listAlerts, resolveAlert } from "../../platform/audit/alert.ts";
 import { auditFilter, auditView, listAudit } from "../../platform/audit/audit.ts";
-import { listProblems, problemView } from "../../platform/audit/problem.ts";
+import { type ProblemView, problemView } from "../../platform/audit/problem.ts";
 import { addFigures } from "../../rules/relay/streak-figure.ts";
 import { listHints } from "../../rules/relay/trouble-hint.ts";
 import type { Reader } from "../../store/port.ts";
@@ -23,6 +24,7 @@ import { docsOf } from "../http/answer.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute, listRoute } from "../http/route.ts";
 import { meaningView } from "./docs.ts";
+import { backupsOf } from "./overview.ts";
 
 /** A name in a called URL, whether or not a relay has it. */
 const calledName = exactText(63, "the name in the called URL");
@@ -69,22 +71,23 @@ export const watchRoutes = [
     large: true,
     list: (tx, { environmentId }, page, filter) => listAudit(tx, environmentId, filter, page),
   }),
-  listRoute({
+  environmentRoute({
+    method: "GET",
     path: "/problems",
     needs: "read",
-    summary: "Lists the current problems, newest first. With all=true, also the cleared problems.",
-    filter: { all: Type.Optional(oneOf(["true", "false"])) },
-    item: problemView,
-    list: async (tx, visit, page, { all }) =>
-      withDocs(
-        visit,
-        await withHints(
-          tx,
-          visit,
-          await listProblems(tx, visit.environmentId, all !== "true", page),
-          ({ raisedAt, clearedAt }) => (clearedAt === null ? raisedAt : null),
-        ),
-      ),
+    summary:
+      "Lists the current problems, newest first, with all that Home shows, such as a hold and dead events. With all=true, also the cleared problems.",
+    query: fields({ ...pageQuery, all: Type.Optional(oneOf(["true", "false"])) }),
+    answer: pageOf(problemView),
+    async handle({ deps, request, environment, environmentId, nowMs, query: { all, ...asked } }) {
+      const { store, clock } = deps;
+      const backups = await backupsOf(deps);
+      const context = { environment, backups, clock };
+      const page = await listAllProblems(store, context, all !== "true", readPageRequest(asked));
+      const beganAt = ({ raisedAt, clearedAt }: ProblemView) => (clearedAt === null ? raisedAt : null);
+      const visit = { environmentId, nowMs };
+      return withDocs({ deps, request }, await store.read((tx) => withHints(tx, visit, page, beganAt)));
+    },
   }),
   listRoute({
     path: "/alerts",

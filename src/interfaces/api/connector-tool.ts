@@ -148,7 +148,7 @@ export const TOOLS: readonly Tool[] = [
     "GET {E}/problems",
     "list_problems",
     "List problems",
-    "Lists the open problems, newest first, each with what happened (message), what to do (todo) and when it resolves (next).",
+    "Lists the open problems, newest first, with a hold and dead events, each with what happened (message), what to do (todo) and when it resolves (next).",
   ),
   tool(
     "GET {E}/alerts",

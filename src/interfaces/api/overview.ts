@@ -2,7 +2,8 @@
 import { Type } from "typebox";
 import { fields, readTime } from "../../base/schema.ts";
 import { environmentSummaryView, listEnvironmentSummaries } from "../../insight/overview/environment-list.ts";
-import { type OverviewContext, overviewView, showOverview } from "../../insight/overview/overview.ts";
+import type { OpenItemContext } from "../../insight/overview/open-item.ts";
+import { overviewView, showOverview } from "../../insight/overview/overview.ts";
 import { showUrlTimes, urlTimesView } from "../../insight/overview/url-time.ts";
 import { findFailure, listCopies } from "../../operator/backup/copy-state.ts";
 import { readBackupPlan } from "../../operator/backup/stored-schedule.ts";
@@ -11,7 +12,7 @@ import type { HttpDeps } from "../http/deps.ts";
 import { environmentRoute, ownerRoute } from "../http/route.ts";
 
 /** Returns the backups that a server must have. Local development needs none, and other tools back up PostgreSQL. */
-async function backupsOf({ config, store }: HttpDeps): Promise<OverviewContext["backups"]> {
+export async function backupsOf({ config, store }: HttpDeps): Promise<OpenItemContext["backups"]> {
   const { dataDir, database, mode } = config;
   if (mode !== "server" || database !== null) return null;
   return await store.read(async (tx) => {

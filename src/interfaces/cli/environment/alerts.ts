@@ -21,7 +21,7 @@ export const problemsList: Command = {
   words: ["problems", "list"],
   summary: "list what is wrong now, and what to do about it",
   details:
-    "Newest first. Dead events and a hold are not problems: see relay events list --state dead and relay settings get.",
+    "Newest first. The list has everything that Home of the dashboard shows, such as a hold, dead events and open alerts.",
   options: [
     { name: "all", help: "also list problems that have ended" },
     SINCE,
