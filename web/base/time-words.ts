@@ -1,5 +1,6 @@
 /** Formats times as people say them: "5 min ago", "in 4 min", "21 Nov, 14:02". A title always shows the exact time with its zone. */
 import { useEffect, useState } from "preact/hooks";
+import { formatSpan, formatTimeLeft } from "../../src/base/shared/time-span.ts";
 import { makeCell } from "./cell.ts";
 import { serviceNow } from "./service-clock.ts";
 
@@ -25,18 +26,7 @@ export function formatWhen(iso: string, now: number): string {
   if (!Number.isFinite(ms)) return iso;
   if (span < 5 * SECOND_MS) return "just now";
   if (span > 28 * DAY_MS) return formatIn("date", new Date(iso));
-  const words = formatSpan(span);
-  return ms < 0 ? `${words} ago` : `in ${words}`;
-}
-
-/** Formats "800 ms", "12 s", "5 min", "3 h", "2 days". */
-export function formatSpan(ms: number): string {
-  if (ms < SECOND_MS) return `${Math.round(ms)} ms`;
-  if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
-  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
-  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h`;
-  const days = Math.floor(ms / DAY_MS);
-  return days === 1 ? "1 day" : `${days} days`;
+  return ms < 0 ? `${formatSpan(span)} ago` : `in ${formatTimeLeft(span)}`;
 }
 
 type Zone = "local" | "utc";

@@ -2,6 +2,8 @@
  * Progress of a bulk replay, which is a job of the server and continues when the user leaves the page. Several pages
  * show it with a stop button, and with its outcome for some time after its end.
  */
+
+import { formatSpan } from "../../src/base/shared/time-span.ts";
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { BulkReplayView } from "../../src/engine/event/bulk-replay.ts";
 import type { Page } from "../base/answer.ts";
@@ -10,7 +12,7 @@ import { formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { serviceNow } from "../base/service-clock.ts";
-import { formatFullTime, formatSpan } from "../base/time-words.ts";
+import { formatFullTime } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { SafeText } from "../component/safe-text.ts";
 import { Ago } from "../component/time.ts";

@@ -3,6 +3,7 @@
  * happens to their actions, and which events must not act again. The server makes the plan and does the work.
  */
 import { useEffect, useState } from "preact/hooks";
+import { formatSpan } from "../../src/base/shared/time-span.ts";
 import type { BulkFilter } from "../../src/engine/event/bulk-choice.ts";
 import type { BulkPlan } from "../../src/engine/event/bulk-plan.ts";
 import type { BulkReplayView } from "../../src/engine/event/bulk-replay.ts";
@@ -12,7 +13,6 @@ import { formatCount, formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { put } from "../base/loaded.ts";
 import { apiPath, type Place } from "../base/place.ts";
-import { formatSpan } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
 import { Dialog } from "../component/dialog.ts";
 import { Icon } from "../component/icon.ts";

@@ -1,12 +1,13 @@
 /** Result of one action in one attempt: its outcome, reason, time and duration, its changes, and the exchange with a receiver. */
 
+import { formatSpan } from "../../src/base/shared/time-span.ts";
 import type { Result } from "../base/answer.ts";
 import { formatNumber } from "../base/count-words.ts";
 import { isObject, type Json } from "../base/exact-json.ts";
 import { html, type View } from "../base/html.ts";
 import { pagePath, readPlace } from "../base/place.ts";
 import { useRoute } from "../base/route.ts";
-import { formatFullTime, formatSpan } from "../base/time-words.ts";
+import { formatFullTime } from "../base/time-words.ts";
 import { Code } from "../component/code.ts";
 import { Icon } from "../component/icon.ts";
 import { JsonView } from "../component/json-view.ts";

@@ -1,8 +1,9 @@
 /** One attempt of an event with its actions in the order in which they ran. */
+
+import { formatSpan } from "../../src/base/shared/time-span.ts";
 import type { Run } from "../base/answer.ts";
 import { formatCount } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
-import { formatSpan } from "../base/time-words.ts";
 import { StateMark } from "../component/state-mark.ts";
 import { Ago } from "../component/time.ts";
 import { EventResult, type Stretch } from "./event-result.ts";

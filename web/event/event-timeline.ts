@@ -1,7 +1,9 @@
 /** Timeline of an event, newest first: the next attempt, all attempts with one bar for each action, the waits between them, and the arrival. */
+
+import { formatSpan } from "../../src/base/shared/time-span.ts";
 import type { Event, Run } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
-import { formatClock, formatSpan, formatWhen } from "../base/time-words.ts";
+import { formatClock, formatWhen } from "../base/time-words.ts";
 import { Icon } from "../component/icon.ts";
 import { Ago } from "../component/time.ts";
 import { EventRun } from "./event-run.ts";

@@ -1,12 +1,13 @@
 /** Start of a relay from a request that the user sends now to a capture URL. The page waits for it and lists what arrives. */
 import { useState } from "preact/hooks";
+import { formatTimeLeft } from "../../../src/base/shared/time-span.ts";
 import type { CaptureView } from "../../../src/engine/receiver/request-capture.ts";
 import { call, sentenceOf } from "../../base/api.ts";
 import { formatBytes, formatCount } from "../../base/count-words.ts";
 import { html, type View } from "../../base/html.ts";
 import { apiPath, type Place } from "../../base/place.ts";
 import { setQuery } from "../../base/route.ts";
-import { formatSpan, useNow } from "../../base/time-words.ts";
+import { useNow } from "../../base/time-words.ts";
 import { useLoad } from "../../base/use-load.ts";
 import { CopyButton } from "../../component/copy-button.ts";
 import { LoadingState, Notice } from "../../component/notice.ts";
@@ -73,7 +74,7 @@ function OpenCapture({
   if (data === undefined) return html`<${LoadingState} error=${error} rows=${3} onRetry=${reload} />`;
   const { url, requests, isFull } = data.capture;
   return html`<div class="stack">
-    <p>Register this URL at the sender, or send a request to it. It is open for another ${formatSpan(left)}.</p>
+    <p>Register this URL at the sender, or send a request to it. It is open for another ${formatTimeLeft(left)}.</p>
     <div class="copy-row"><code>${url}</code><${CopyButton} text=${url} label="Copy capture URL" /></div>
     ${problem !== null && html`<${Notice} kind="bad"><${Sentence} text=${problem} /><//>`}
     ${isFull && html`<${Notice} kind="warn">The capture is full. Choose a request, or close the URL and start again.<//>`}

@@ -1,6 +1,7 @@
 /** Parses times on the command line and formats times for a terminal. A pipe gets them whole. */
 import { parseIso } from "../../../base/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../base/limit.ts";
+import { formatSpan, formatTimeLeft } from "../../../base/shared/time-span.ts";
 
 const SECOND_MS = 1_000;
 const NOW_MS = 5 * SECOND_MS;
@@ -28,16 +29,7 @@ function formatAgo(iso: string, nowMs: number): string {
   if (Number.isNaN(ms)) return iso;
   if (span < NOW_MS) return "just now";
   if (span >= LONG_AGO_MS) return iso.slice(0, 10);
-  return ms < 0 ? `${formatSpan(span)} ago` : `in ${formatSpan(span)}`;
-}
-
-/** Formats a time span, such as `12 s`, `5 min`, `3 h` or `2 days`. */
-function formatSpan(ms: number): string {
-  if (ms < MINUTE_MS) return `${Math.floor(ms / SECOND_MS)} s`;
-  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
-  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h`;
-  const days = Math.floor(ms / DAY_MS);
-  return days === 1 ? "1 day" : `${days} days`;
+  return ms < 0 ? `${formatSpan(span)} ago` : `in ${formatTimeLeft(span)}`;
 }
 
 /** Replaces each whole time in the text with how long ago it was. */
