@@ -262,12 +262,38 @@ test("a paused schedule reports the pause instead of a missing tick", async () =
   expect((await running.api("POST", "/relays/orders/pause")).status).toBe(200);
   await running.clock.leap(2 * HOUR);
   await running.drain();
-  expect((await funnel()).message).toBe(
-    "No tick was recorded in the last 24 hours: the relay is paused, and its ticks are not recorded until it is resumed.",
+  expect((await funnel()).message).toMatch(
+    /^No tick was recorded since the relay was created at \S+: the relay is paused, and its ticks are not recorded until it is resumed\.$/,
   );
   expect((await running.api("POST", "/relays/orders/resume")).status).toBe(200);
-  expect((await funnel()).message).toBe("No tick was recorded in the last 24 hours: none was due outside of a pause or a hold.");
+  expect((await funnel()).message).toMatch(/^No tick was recorded since .*: none was due outside of a pause or a hold\.$/);
 });
+
+const NOTHING_YET: readonly [name: string, definition: object, nothing: string, isNew: string, isOlder: string][] = [
+  [
+    "a receiver",
+    receiverDefinition({ map: PERSON, actions: [GRANT] }),
+    "No request arrived ",
+    ". Register its receiver URL at the sender. See ",
+    ". Ask the sender to which URL it sends. See ",
+  ],
+  [
+    "a record change",
+    { name: "orders", trigger: { kind: "data_change", collection: "orders", on: ["created"] }, actions: [CALL] },
+    "No change that the relay watches for came ",
+    ". What your app",
+    ". What your app",
+  ],
+];
+
+for (const [name, definition, nothing, isNew, isOlder] of NOTHING_YET)
+  test(`${name} without an occurrence names its creation for a day, and then the last 24 hours`, async () => {
+    expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
+    const { createdAt } = (await running.api("GET", "/relays/orders")).body.relay;
+    expect((await funnel()).message).toStartWith(`${nothing}since the relay was created at ${createdAt}${isNew}`);
+    running.clock.jump(25 * HOUR);
+    expect((await funnel()).message).toStartWith(`${nothing}in the last 24 hours${isOlder}`);
+  });
 
 test("a schedule's funnel begins with its ticks", async () => {
   const definition = { name: "orders", trigger: { kind: "schedule", every: "1h" }, actions: [{ ...WRITE, data: { order: "tick" } }] };

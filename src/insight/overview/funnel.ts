@@ -94,7 +94,7 @@ export async function showFunnel(
     done: events.done,
     approximate: events.approximate,
     callsSince: isReceiver ? calls.keptSince : null,
-    message: formatSummary(relay, boxes, events),
+    message: formatSummary(relay, boxes, events, sinceMs),
   };
 }
 
@@ -264,16 +264,15 @@ const formatNoun = (count: number, noun: string): string =>
 
 /** Formats the result: how many arrived and ended, and what stopped most of them. */
 function formatSummary(
-  { definition: { trigger }, state, sourceName }: RelayRow,
+  relay: RelayRow,
   boxes: readonly BoxView[],
   { done, warned }: EventEnds,
+  sinceMs: number,
 ): string {
+  const { trigger } = relay.definition;
   const noun = { receiver: "request", schedule: "tick", data_change: "change" }[trigger.kind];
   const arrived = boxes[0]?.came ?? 0;
-  if (arrived === 0 && sourceName !== null)
-    return `No request for this relay arrived in the last 24 hours. It follows ${sourceName}: see relay relays funnel ${sourceName}.`;
-  if (arrived === 0)
-    return trigger.kind === "schedule" && state === "paused" ? NOTHING.paused : NOTHING[trigger.kind];
+  if (arrived === 0) return formatNothing(relay, sinceMs);
   const [worst] = boxes
     .flatMap(({ title, stops }) => stops.map((stop) => ({ title, ...stop })))
     .toSorted((one, other) => other.count - one.count);
@@ -303,12 +302,23 @@ function formatWarned({ events, of, message }: Warned): string {
   return ` ${which} a warning${events === 1 ? "" : ", the last one"}: ${why}`;
 }
 
-const NOTHING = {
-  receiver:
-    "No request arrived in the last 24 hours. Ask the sender to which URL it sends. See requests to unknown names with relay requests list.",
-  schedule: "No tick was recorded in the last 24 hours: none was due outside of a pause or a hold.",
-  paused:
-    "No tick was recorded in the last 24 hours: the relay is paused, and its ticks are not recorded until it is resumed.",
-  data_change:
-    "No change that the relay watches for came in the last 24 hours. What your app, the dashboard or a receipt writes counts; what a relay writes starts no relay.",
-} as const;
+/** Formats why nothing arrived. A relay that is younger than a day names its creation, because a day without requests would look like a fault. */
+function formatNothing(
+  { definition: { trigger }, state, sourceName, createdAt }: RelayRow,
+  sinceMs: number,
+): string {
+  const isNew = createdAt > sinceMs;
+  const when = isNew ? `since the relay was created at ${toIso(createdAt)}` : "in the last 24 hours";
+  switch (trigger.kind) {
+    case "receiver":
+      if (sourceName !== null)
+        return `No request for this relay arrived ${when}. It follows ${sourceName}: see relay relays funnel ${sourceName}.`;
+      return `No request arrived ${when}. ${isNew ? "Register its receiver URL at the sender." : "Ask the sender to which URL it sends."} See requests to unknown names with relay requests list.`;
+    case "schedule":
+      return state === "paused"
+        ? `No tick was recorded ${when}: the relay is paused, and its ticks are not recorded until it is resumed.`
+        : `No tick was recorded ${when}: none was due outside of a pause or a hold.`;
+    case "data_change":
+      return `No change that the relay watches for came ${when}. What your app, the dashboard or a receipt writes counts; what a relay writes starts no relay.`;
+  }
+}
