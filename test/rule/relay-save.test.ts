@@ -283,7 +283,7 @@ describe("a save's warnings", () => {
     ]);
   });
 
-  test("name each field of write_record that its collection lacks, and each missing required field", async () => {
+  test("name the fields of write_record that its collection lacks, and the missing required ones, in one sentence each", async () => {
     await write(
       `INSERT INTO collection VALUES (${environmentId}, 'notes', 'shared',
         '{"title":{"type":"text","required":true},"size":{"type":"number","required":true},"more":{"type":"text"}}', 1, 1, 1)`,
@@ -292,6 +292,15 @@ describe("a save's warnings", () => {
     expect(await saveOf([{ type: "write_record", collection: "notes", data }], "noting")).toEqual([
       "`actions.0.data.titel` is not a field of the collection notes: remove it or add the field to the collection, or every event becomes dead.",
       "`actions.0.data` leaves out size, which the collection notes requires: fill it, or every event becomes dead.",
+    ]);
+    const several = { a: "1", b: "2", more: "x" };
+    expect(await saveOf([{ type: "write_record", collection: "notes", data: several }], "several")).toEqual([
+      "`actions.0.data` has a and b, which are not fields of the collection notes: remove them or add them to the collection, or every event becomes dead.",
+      "`actions.0.data` leaves out title and size, which the collection notes requires: fill them, or every event becomes dead.",
+    ]);
+    const many = Object.fromEntries([["title", "1"], ["size", "2"], ...Array.from({ length: 13 }, (_, at) => [`f${at}`, "x"])]);
+    expect(await saveOf([{ type: "write_record", collection: "notes", data: many }], "many")).toEqual([
+      expect.stringMatching(/^`actions\.0\.data` has f0, f1, .*, f9 and 3 more, which are not fields of the collection notes: /),
     ]);
   });
 

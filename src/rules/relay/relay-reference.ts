@@ -8,8 +8,8 @@ import { type Static, Type } from "typebox";
 import { isJsonObject } from "../../base/json.ts";
 import { type Problem, Refusal, type Warning } from "../../base/refusal.ts";
 import { oneOf, textOrNull } from "../../base/schema.ts";
-import { joinField } from "../../base/shape.ts";
-import { findNearestName } from "../../base/text.ts";
+import { joinField, showNames } from "../../base/shape.ts";
+import { findNearestName, formatCount } from "../../base/text.ts";
 import { findEntitlement } from "../../shop/people/entitlement.ts";
 import { findCollection, listFields } from "../../shop/records/collection.ts";
 import type { CollectionDefinition } from "../../shop/records/collection-definition.ts";
@@ -306,27 +306,48 @@ export async function listWriteWarnings(lookup: CatalogLookup, definition: Defin
     const given = isJsonObject(action.data) ? Object.keys(action.data) : [];
     const strange = given.filter((name) => !fields.has(name));
     const missing = [...fields].filter(([name, { required }]) => required && !given.includes(name));
-    const warn = (field: string, message: string): Warning => ({
-      code: "record_does_not_fit",
-      field,
-      message,
-    });
     return [
-      ...strange.map((name) => {
-        const field = joinField(`${place}.data`, name);
-        return warn(
-          field,
-          `\`${field}\` is not a field of the collection ${collection.name}: remove it or add the field to the collection, or every event becomes dead.`,
-        );
-      }),
-      ...missing.map(([name]) =>
-        warn(
-          joinField(`${place}.data`, name),
-          `\`${place}.data\` leaves out ${name}, which the collection ${collection.name} requires: fill it, or every event becomes dead.`,
-        ),
+      ...warnUnknownFields(`${place}.data`, strange, collection.name),
+      ...warnMissingFields(
+        `${place}.data`,
+        missing.map(([name]) => name),
+        collection.name,
       ),
     ];
   });
+}
+
+/** Warns of the fields that the collection lacks. Several are one warning, because one sentence is easier to read. */
+function warnUnknownFields(data: string, names: readonly string[], collection: string): Warning[] {
+  const [first, ...others] = names;
+  if (first === undefined) return [];
+  const field = others.length === 0 ? joinField(data, first) : data;
+  const what =
+    others.length === 0
+      ? `is not a field of the collection ${collection}: remove it or add the field to the collection`
+      : `has ${listNames(names)}, which are not fields of the collection ${collection}: remove them or add them to the collection`;
+  return [
+    { code: "record_does_not_fit", field, message: `\`${field}\` ${what}, or every event becomes dead.` },
+  ];
+}
+
+/** Warns of the required fields that the data leaves out, in one sentence. */
+function warnMissingFields(data: string, names: readonly string[], collection: string): Warning[] {
+  const [first, ...others] = names;
+  if (first === undefined) return [];
+  const field = others.length === 0 ? joinField(data, first) : data;
+  const todo = others.length === 0 ? "fill it" : "fill them";
+  const message = `\`${data}\` leaves out ${listNames(names)}, which the collection ${collection} requires: ${todo}, or every event becomes dead.`;
+  return [{ code: "record_does_not_fit", field, message }];
+}
+
+/** The most fields that one sentence names. */
+const MAX_NAMED_FIELDS = 10;
+
+function listNames(names: readonly string[]): string {
+  const others = names.length - MAX_NAMED_FIELDS;
+  const shown = names.slice(0, MAX_NAMED_FIELDS).map((name) => joinField("", name));
+  return showNames(others > 0 ? [...shown, `${formatCount(others)} more`] : shown);
 }
 
 async function listWrites(lookup: CatalogLookup, definition: Definition): Promise<Write[]> {
