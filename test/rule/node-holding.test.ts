@@ -175,6 +175,31 @@ describe("the distribution of leases", () => {
     expect(one.told).toContain(`-${id}`);
   });
 
+  test("logs in words what a node begins and ends to run", async () => {
+    const said = () =>
+      fresh.logged
+        .splice(0)
+        .map((line) => JSON.parse(line))
+        .filter(({ message }) => message.startsWith("this node "));
+    const { environments } = await fresh.store.write("app", (tx) =>
+      createApp(tx, { id: "app_new", name: "New", environments: ["development"], nowMs: START_MS }),
+    );
+    const count = all.length;
+    const everything = `${count} environments and the tasks for all environments`;
+    await join();
+    expect(said()).toMatchObject([{ message: `this node started to run ${everything}`, runs: everything }]);
+    await fresh.store.write("app", (tx) => tx.run("DELETE FROM environment WHERE id = ?1", environments[0]?.id ?? 0));
+    await pass(4_000);
+    expect(said()).toMatchObject([{ message: "this node no longer runs 1 environment, which another node took over or an owner deleted" }]);
+    const other = await join();
+    await pass(7_000);
+    const shared = said().map(({ message }) => message);
+    expect(new Set(shared)).toEqual(new Set(["this node gave 1 environment to other nodes", "this node started to run 1 environment"]));
+    other.runs = false;
+    await pass(20_000);
+    expect(said()).toMatchObject([{ message: expect.stringMatching(/^this node took over .* from a node that stopped responding$/) }]);
+  });
+
   test("reports the live nodes and what each runs", async () => {
     const [one, other] = [await join(), await join()];
     await pass(7_000);

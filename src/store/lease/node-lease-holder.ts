@@ -7,6 +7,7 @@ import { type Clock, Loop, waitAtMost } from "../../base/clock.ts";
 import { newId } from "../../base/id.ts";
 import type { Nodes } from "../../base/limiter.ts";
 import type { Log } from "../../base/log.ts";
+import { formatCount, joinWords } from "../../base/text.ts";
 import {
   EVERYTHING,
   type Fence,
@@ -206,25 +207,36 @@ export class NodeLeaseManager implements LeaseManager {
       const taken = await store.write("app", work, scopeOf(environmentId));
       if (taken === null) return;
       found.own.set(environmentId, taken.epoch);
-      if (taken.isTakeover) found.takeovers += 1;
+      if (taken.isTakeover) found.takenOver.push(environmentId);
     } catch (error) {
       log.warn("a free lease cannot be taken", { environmentId, cause: (error as Error).message });
     }
   }
 
-  #follow({ own, takeovers, giveBack, live }: Found): void {
+  #follow({ own, takenOver, giveBack, live }: Found): void {
     this.#nodes = { live: Math.max(1, live.length) };
     const ended = [...this.#held].filter(([id, { epoch }]) => own.get(id) !== epoch).map(([id]) => id);
-    const givenBack = ended.filter((id) => this.#leaving.get(id) === true).length;
+    const givenBack = ended.filter((id) => this.#leaving.get(id) === true);
     for (const id of ended) this.#recordLoss(id);
     const taken = [...own].filter(([id]) => !this.#held.has(id));
     for (const [id, epoch] of taken) this.#take(id, epoch);
     for (const id of giveBack) if (!this.#leaving.has(id)) this.#leave(id);
-    this.#takeovers += takeovers;
+    this.#takeovers += takenOver.length;
     if (ended.length + taken.length === 0) return;
-    const lost = ended.length - givenBack;
-    const changes = { taken: taken.length, takenOver: takeovers, givenBack, lost };
-    this.#deps.log.info("what this node runs has changed", { ...changes, held: this.#held.size });
+    const changes: [ids: number[], words: (leases: string) => string][] = [
+      [takenOver, (leases) => `took over ${leases} from a node that stopped responding`],
+      [
+        taken.map(([id]) => id).filter((id) => !takenOver.includes(id)),
+        (leases) => `started to run ${leases}`,
+      ],
+      [givenBack, (leases) => `gave ${leases} to other nodes`],
+      [
+        ended.filter((id) => !givenBack.includes(id)),
+        (leases) => `no longer runs ${leases}, which another node took over or an owner deleted`,
+      ],
+    ];
+    const said = changes.flatMap(([ids, words]) => (ids.length === 0 ? [] : [words(formatLeases(ids))]));
+    this.#deps.log.info(`this node ${joinWords(said)}`, { runs: formatLeases([...this.#held.keys()]) });
   }
 
   #take(environmentId: number, epoch: number): void {
@@ -267,6 +279,14 @@ export class NodeLeaseManager implements LeaseManager {
       .catch((error) => this.#deps.log.error("a lease was not followed", { environmentId, error }));
     this.#following.set(environmentId, after);
   }
+}
+
+/** Formats leases for the log, such as `2 environments and the tasks for all environments`. */
+function formatLeases(ids: readonly number[]): string {
+  const count = ids.filter((id) => id !== ALL_ENVIRONMENTS).length;
+  const words = count === 0 ? [] : [count === 1 ? "1 environment" : `${formatCount(count)} environments`];
+  if (ids.includes(ALL_ENVIRONMENTS)) words.push("the tasks for all environments");
+  return words.length === 0 ? "nothing" : joinWords(words);
 }
 
 /** The scope of the work of a lease. The lease of the work for all environments excludes all writes while it is taken. */

@@ -89,8 +89,8 @@ interface Looking {
 export interface Found {
   /** The epochs of the leases that this node holds, by environment. */
   own: Map<number, number>;
-  /** The number of leases that it took before their holder gave them back. */
-  takeovers: number;
+  /** The environments whose leases it took before their holder gave them back. */
+  takenOver: number[];
   /** Free leases that this node must take, each as the transaction read it, with `takeLease` in a transaction of its environment. */
   take: LeaseRow[];
   /** Leases to give back after their work has stopped. */
@@ -143,7 +143,7 @@ export async function lookAtLeases(
   const takesHere = scope === EVERYTHING;
   const found: Found = {
     own: new Map(),
-    takeovers: 0,
+    takenOver: [],
     take: takesHere ? [] : free,
     giveBack,
     nextEndMs: null,
@@ -169,7 +169,7 @@ export async function lookAtLeases(
     const taken = await takeLease(tx, id, lease, until);
     if (taken === null) continue;
     found.own.set(lease.environmentId, taken.epoch);
-    if (taken.isTakeover) found.takeovers += 1;
+    if (taken.isTakeover) found.takenOver.push(lease.environmentId);
   }
   return found;
 }
