@@ -9,7 +9,8 @@ import { farHost, nearHost, originOf } from "./base/listening.ts";
 import { createLog, foldRepeats, type Log } from "./base/log.ts";
 import { logDroppedLines, standardError, standardOutput } from "./base/output.ts";
 import { makeSigninLink, openData } from "./boot/open-data.ts";
-import { type EarlyPort, makeReadyCheck, startOnceItCan, stopListening } from "./boot/readiness.ts";
+import { makeReadyCheck } from "./boot/readiness.ts";
+import { type EarlyPort, startWithRetries } from "./boot/start-retry.ts";
 import { Capture } from "./engine/change-capture/capture.ts";
 import { countStored } from "./engine/event/insert.ts";
 import { Health } from "./engine/health/health.ts";
@@ -19,7 +20,6 @@ import { AlertChannels } from "./engine/maintenance/alert-channels.ts";
 import { AlertMail } from "./engine/maintenance/alert-mail.ts";
 import { AppSweep } from "./engine/maintenance/app-sweep.ts";
 import { BulkReplays } from "./engine/maintenance/bulk-replays.ts";
-
 import { ErasureSweep } from "./engine/maintenance/erasure-sweep.ts";
 import { MaintenanceJobs, readNewestMs } from "./engine/maintenance/maintenance.ts";
 import { ProblemLog } from "./engine/maintenance/problem-log.ts";
@@ -35,7 +35,7 @@ import type { Telemetry, TelemetryDeps } from "./engine/telemetry/telemetry.ts";
 import { aboutRoutes } from "./interfaces/api/about.ts";
 import { BodyRoom } from "./interfaces/http/body.ts";
 import type { HttpDeps } from "./interfaces/http/deps.ts";
-import { createHttp } from "./interfaces/http/server.ts";
+import { createHttp, stopListening } from "./interfaces/http/server.ts";
 import { BackupCopies, makeCopyStarter, type StartCopy } from "./operator/backup/backup-copies.ts";
 import { ManualBackup } from "./operator/backup/manual-backup.ts";
 import { BackupSchedule, makeBackupStarter, type StartBackup } from "./operator/backup/schedule.ts";
@@ -131,7 +131,7 @@ export async function startService(config: ServiceConfig, ports: ServicePorts = 
     config.clock,
   );
   began.defer(() => log.stop());
-  const service = await startOnceItCan(config, log, ports.stopped, (early) =>
+  const service = await startWithRetries(config, log, ports.stopped, (early) =>
     startOnce(config, ports, log, early),
   );
   const logging = began.move();

@@ -3,7 +3,7 @@ import { type Clock, Loop } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { SCHEMA_VERSION } from "../store/migrate/migrations.ts";
 import type { MigrationProgress } from "../store/sqlite/migrate.ts";
-import type { EarlyPort } from "./readiness.ts";
+import type { EarlyPort } from "./start-retry.ts";
 
 /** The interval of log lines for steps that report no rows: the copy, and a single long statement. Moved rows are logged once a second. */
 const STILL_EVERY_MS = 5_000;

@@ -34,7 +34,7 @@ import type { MigrationProgress } from "../store/sqlite/migrate.ts";
 import { openSqlite } from "../store/sqlite/sqlite.ts";
 import { findDueMigration, type MigrationWatch, migrateInChild, readCopyBytes } from "./migration.ts";
 import { MigrationReport } from "./migration-progress.ts";
-import type { EarlyPort } from "./readiness.ts";
+import type { EarlyPort } from "./start-retry.ts";
 
 interface OpenData {
   store: Store;

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { createLog } from "../../src/base/log.ts";
-import { startOnceItCan } from "../../src/boot/readiness.ts";
+import { startWithRetries } from "../../src/boot/start-retry.ts";
 import { recordRunning } from "../../src/interfaces/cli/data-directory.ts";
 import { runCommand } from "../kit/cli-io.ts";
 import { makeFolder } from "../kit/data-directory.ts";
@@ -32,7 +32,7 @@ test("asks the service of the data directory at its own address, unless an addre
   rmSync(dataDir, { recursive: true });
 });
 
-const slow: [string, Parameters<typeof startOnceItCan>[0]["database"], string][] = [
+const slow: [string, Parameters<typeof startWithRetries>[0]["database"], string][] = [
   ["a file", null, "The service is starting and reads its database: the disk is slow or busy, or the last run left a long log to read."],
   [
     "PostgreSQL",
@@ -46,7 +46,7 @@ test.each(slow)("a slow start on %s says on its port why it may wait", async (_,
   const logged: { port?: number }[] = [];
   const log = createLog({ format: "json", clock, sink: (line) => logged.push(JSON.parse(line)) });
   const { promise: started, resolve: start } = Promise.withResolvers<string>();
-  const starting = startOnceItCan({ host: "127.0.0.1", port: 0, dataDir, database, clock }, log, new Promise(() => undefined), () => started);
+  const starting = startWithRetries({ host: "127.0.0.1", port: 0, dataDir, database, clock }, log, new Promise(() => undefined), () => started);
   await clock.advance(5_000);
   await settle();
   const answer = await fetch(`http://127.0.0.1:${logged[0]?.port}/readyz`);

@@ -5,6 +5,7 @@
  */
 import type { BunRequest } from "bun";
 import { Elysia } from "elysia";
+import { type Clock, waitAtMost } from "../../base/clock.ts";
 import { writeJson } from "../../base/json.ts";
 import { Refusal } from "../../base/refusal.ts";
 import {
@@ -38,6 +39,8 @@ import { PublicFolder } from "./public-folder.ts";
 import type { Route } from "./route.ts";
 import { findRoute, nameParts } from "./route-match.ts";
 
+/** The time for accepted requests when the server stops. */
+const STOP_WAIT_MS = 10_000;
 const HOOK_PATH = /^\/hooks\/([^/]+)\/([^/]+)\/?$/;
 
 /** A route without its description. */
@@ -199,6 +202,16 @@ export function createHttp(
     }),
   );
   return { app, loadRoutes };
+}
+
+/** Stops new connections and completes accepted requests. It closes connections that are still open after a while. */
+export async function stopListening(
+  server: { stop(now: boolean): Promise<void> } | null,
+  clock: Clock,
+): Promise<void> {
+  if (server === null) return;
+  await waitAtMost(clock, STOP_WAIT_MS, server.stop(false));
+  await server.stop(true);
 }
 
 /** Creates the route of the OpenAPI document. The document is long, and anyone can request it often, so it is written once. */
