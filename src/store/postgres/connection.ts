@@ -229,7 +229,11 @@ export class PostgresConnection implements GroupConnection {
     const sent = this.#send(text, places.length === 0 ? [] : arrange(sql, places, values));
     const record = this.#failureRecorder();
     return sent.then(
-      (rows) => (rows[0] as Row | undefined) ?? null,
+      ([row]) => {
+        if (row === undefined) return null;
+        asSqliteGives(row);
+        return row as Row;
+      },
       (error: unknown) => {
         record(error);
         return null;
