@@ -298,12 +298,14 @@ test("drafts wait for another process that writes between two groups, and see it
   expect(database.query("SELECT count(*) AS apps FROM app").get()).toEqual({ apps: 300 });
 });
 
-/** A group commit over a database that stores nothing. */
+const LIMIT = { groupMs: 50, waitMs: 20_000, firstDrafts: 1, mostDrafts: 1 };
+
+/** A group commit over a database that stores nothing. `own` replaces its members. */
 function groupOver(
   beginsAhead: boolean,
   commit: GroupDatabase["commit"],
   onGroup: (size: number) => void = () => undefined,
-  expectedVersion: number | null = null,
+  own: Partial<GroupDatabase> = {},
 ): GroupCommit {
   const none = async () => null;
   const nothing = async () => undefined;
@@ -317,14 +319,15 @@ function groupOver(
       ...{
         connection,
         keys,
-        limit: { groupMs: 50, firstDrafts: 1, mostDrafts: 1 },
+        limit: LIMIT,
         begin: async () => 1,
         beginsAhead,
-        expectedVersion,
+        expectedVersion: null,
         isBegun: false,
       },
       ...{ capture: () => undefined, rollBack: () => undefined, mayRunAgain: () => false, commit },
       watch: () => ({ over: (working) => working, stop: () => undefined }),
+      ...own,
     },
     { onGroup, onChanges: () => undefined },
   );
@@ -400,7 +403,7 @@ for (const [sizes, waiting, begins] of UNDER_WAY)
         return { durable: ended, ended };
       },
       (size) => made.push(size),
-      1,
+      { expectedVersion: 1 },
     );
     const call = (count: number) => Array.from({ length: count }, () => group.add("app", async () => undefined));
     const written: Promise<unknown>[] = [];
@@ -418,3 +421,70 @@ for (const [sizes, waiting, begins] of UNDER_WAY)
     await Promise.all(written);
     await group.close();
   });
+
+describe("a write that waits for a lock", () => {
+  /** The time that each begin takes and whether it gets the lock, and what two writes get. The second comes 15 s after the first. */
+  const WAITS: readonly (readonly [begins: readonly (readonly [ms: number, locked: boolean])[], first: string, second: string])[] = [
+    [[[LIMIT.waitMs - 1, true]], "stored", "stored"],
+    [[[LIMIT.waitMs + 1, true]], "The write waited too long for its lock or for earlier writes.", "stored"],
+    [
+      [
+        [15_000, false],
+        [5_000, true],
+      ],
+      "stored",
+      "stored",
+    ],
+    [
+      [
+        [15_000, false],
+        [15_000, false],
+        [1, true],
+      ],
+      "no lock",
+      "stored",
+    ],
+    [
+      [
+        [15_000, false],
+        [15_000, false],
+        [15_000, false],
+      ],
+      "no lock",
+      "no lock",
+    ],
+  ];
+
+  for (const [begins, first, second] of WAITS)
+    test(`for ${begins.map(([ms, locked]) => `${ms} ms with${locked ? "" : "out"} success`).join(", then ")} gets: ${first}, and a later one: ${second}`, async () => {
+      using clock = holdRealClock();
+      const ran: string[] = [];
+      const writes: Promise<string>[] = [];
+      const left = [...begins];
+      const group = groupOver(true, async () => ({ durable: null }), undefined, {
+        mayRunAgain: () => true,
+        begin: async () => {
+          const [ms, locked] = left.shift() ?? [0, true];
+          clock.pass(Math.min(ms, 15_000));
+          if (writes.length === 1) write("second");
+          clock.pass(Math.max(ms - 15_000, 0));
+          if (!locked) throw new StoreUnavailable("no lock");
+          return 1;
+        },
+      });
+      const write = (name: string): void => {
+        const written = group.add("app", async () => void ran.push(name));
+        writes.push(
+          written.then(
+            () => "stored",
+            (error: Error) => error.message,
+          ),
+        );
+      };
+      write("first");
+      await writes[0];
+      expect(await Promise.all(writes)).toEqual([first, second]);
+      expect(ran).toEqual(["first", "second"].filter((_, at) => [first, second][at] === "stored"));
+      await group.close();
+    });
+});

@@ -18,7 +18,14 @@ import {
 } from "../port.ts";
 import type { CommitResult, GroupDatabase, WorkWatch } from "./group-database.ts";
 import { GroupTransaction } from "./group-transaction.ts";
-import { type Outcome, type QueuedWork, rejectAll, resolveAll, takeBatch } from "./queued-work.ts";
+import {
+  type Outcome,
+  type QueuedWork,
+  rejectAll,
+  rejectOverdue,
+  resolveAll,
+  takeBatch,
+} from "./queued-work.ts";
 import { CommitEffects, GroupWriter, type Shared } from "./transaction.ts";
 
 /** The limits of a work: it runs only while the fence holds, and changes only rows of its scope. */
@@ -127,6 +134,7 @@ export class GroupCommit {
         prefetch: prefetch as Prefetch<unknown> | undefined,
         draft,
         order: this.#added++,
+        addedMs: systemClock.monotonicMs(),
         resolve,
         reject,
         losses: 0,
@@ -184,6 +192,10 @@ export class GroupCommit {
       await this.#begun.version.catch(() => undefined);
     }
     const group = this.#waiting.splice(0, this.#most);
+    this.#rejectOverdue(
+      group,
+      new StoreUnavailable("The write waited too long for its lock or for earlier writes."),
+    );
     const committed = new CommitEffects();
     try {
       const { outcomes, durable, ended } = await this.#runWithRetry(group, committed);
@@ -266,7 +278,7 @@ export class GroupCommit {
   }
 
   /** Runs the group, and again if the database lost all of it and accepts it now. */
-  async #runWithRetry(group: readonly QueuedWork[], committed: CommitEffects): Promise<GroupResult> {
+  async #runWithRetry(group: QueuedWork[], committed: CommitEffects): Promise<GroupResult> {
     for (let run = 1; ; ) {
       try {
         return (
@@ -276,8 +288,14 @@ export class GroupCommit {
       } catch (error) {
         if (run === MAX_COMMIT_ATTEMPTS || !this.#database.mayRunAgain(error)) throw error;
         if (!this.#isOptimistic) run += 1;
+        this.#rejectOverdue(group, error);
+        if (group.length === 0) throw error;
       }
     }
+  }
+
+  #rejectOverdue(group: QueuedWork[], error: unknown): void {
+    rejectOverdue(group, systemClock.monotonicMs() - this.#database.limit.waitMs, error);
   }
 
   /**

@@ -5,8 +5,11 @@ import type { GroupConnection, UndoableKeys } from "./transaction.ts";
 export interface GroupDatabase {
   readonly connection: GroupConnection;
   readonly keys: UndoableKeys;
-  /** The target duration of a group in milliseconds, and how many drafts one call of a batch work gets, at first and at most. */
-  readonly limit: { groupMs: number; firstDrafts: number; mostDrafts: number };
+  /**
+   * The target duration of a group, the time after which a waiting work is rejected instead of run, and how many drafts one call of a batch work gets,
+   * at first and at most. Times are in milliseconds.
+   */
+  readonly limit: { groupMs: number; waitMs: number; firstDrafts: number; mostDrafts: number };
   /** Begins the transaction. Returns a number that changes when another process has committed. Throws StoreUnavailable. */
   begin(): Promise<number>;
   /** True if `begin` may run before the previous commit is durable. */

@@ -19,6 +19,8 @@ export interface QueuedWork {
   readonly order: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
+  /** The real time when it was added. */
+  readonly addedMs: number;
   /** The number of times that its group was lost after the database acknowledged the commit. */
   losses: number;
 }
@@ -32,6 +34,13 @@ export function takeBatch(group: readonly QueuedWork[], from: number, most: numb
   let end = from + 1;
   while (end < from + most && group[end]?.work === work) end += 1;
   return { origin, fence, work, drafts: group.slice(from, end).map(({ draft }) => draft) };
+}
+
+/** Removes and rejects the works that were added before `sinceMs`. They come first in the group. */
+export function rejectOverdue(group: QueuedWork[], sinceMs: number, error: unknown): void {
+  let overdue = 0;
+  while ((group[overdue]?.addedMs ?? Number.POSITIVE_INFINITY) < sinceMs) overdue += 1;
+  rejectAll(group.splice(0, overdue), error);
 }
 
 /** Resolves or rejects each work with its outcome. */

@@ -57,6 +57,11 @@ const WROTE_SCOPE =
   "INSERT INTO writer_scope (scope, node) VALUES (?1, ?2) ON CONFLICT (scope) DO UPDATE SET node = excluded.node";
 /** Takes the locks of an optimistic transaction and checks what it expects. Lets the commit return before it is on the disk. */
 const EXPECT = "SELECT begin_expected(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) AS waits";
+/**
+ * The time after which a waiting work is rejected. Its last transaction can then wait for two locks, 15 s each. The sum must stay below
+ * `event_time_step`, because an event gets its number after this wait and its time before.
+ */
+const WAIT_MS = 20_000;
 /** The age up to which an event needs no separate check of its time. Events arrive in nearly the order of their times. */
 const OLDER_MS = 5_000;
 const LOCK_WITHIN = "SELECT set_config('lock_timeout', ?1, true)";
@@ -165,7 +170,7 @@ export class PostgresWriters {
 
 export class PostgresGroup implements GroupDatabase {
   /** The limits are large, because each statement costs a round trip and blocks only other writers. */
-  readonly limit = { groupMs: 50, firstDrafts: 128, mostDrafts: 512 };
+  readonly limit = { groupMs: 50, waitMs: WAIT_MS, firstDrafts: 128, mostDrafts: 512 };
   readonly beginsAhead = true;
   readonly keys: EventKeys;
   readonly #shared: PostgresWriters;

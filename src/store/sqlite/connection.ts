@@ -209,7 +209,7 @@ export class SqliteGroup implements GroupDatabase {
   readonly connection: SqliteConnection;
   readonly keys: LoggedKeys;
   /** The limits are small, because a group blocks the event loop. Further works form the next group. */
-  readonly limit = { groupMs: 12, firstDrafts: 8, mostDrafts: 64 };
+  readonly limit = { groupMs: 12, waitMs: Number.POSITIVE_INFINITY, firstDrafts: 8, mostDrafts: 64 };
   readonly beginsAhead = false;
   readonly expectedVersion = null;
   /** Always false, because no transaction begins ahead of its group. */
