@@ -83,6 +83,32 @@ test("a transaction that reaches the server after the next one of this process i
   expect(await listMade()).toEqual(["late", "next"]);
 });
 
+test.each(["read committed", "repeatable read", "serializable"])(
+  "a transaction sees what another process wrote while it waited for the lock, also if the database's default isolation is %s",
+  async (isolation) => {
+    await admin.unsafe(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET default_transaction_isolation = '${isolation}'`);
+    await using fresh = { store: await openPostgres(database.place, { clock: systemClock }), [Symbol.asyncDispose]: () => fresh.store.close() };
+    await calm(fresh.store);
+    const counts: number[] = [];
+    const count = async (tx: Writer): Promise<void> => {
+      counts.push(Number((await tx.get<{ all: number }>("SELECT count(*) AS all FROM made WHERE name = 'foreign'"))?.all));
+    };
+    let counting: Promise<void> | null = null;
+    await admin.begin(async (tx) => {
+      await tx`SELECT pg_advisory_xact_lock(${WRITER_LOCK}::int, ${ENVIRONMENT}::int)`;
+      counting = fresh.store.write("app", count, ENVIRONMENT);
+      const waits = async () =>
+        (await other.read((tx) => tx.all("SELECT 1 AS one FROM pg_stat_activity WHERE wait_event = 'advisory' AND query LIKE '%begin_expected%'")))
+          .length > 0;
+      while (!(await waits())) await Bun.sleep(5);
+      await tx`UPDATE writer_scope SET node = 'n:other' WHERE scope = ${ENVIRONMENT}`;
+      await tx`INSERT INTO made (name) VALUES ('foreign')`;
+    });
+    await counting;
+    expect(counts.at(-1)).toBe(1);
+  },
+);
+
 test("another process notices what was written before a lost commit was asked for", async () => {
   await calm(other);
   const versions: number[] = [];
