@@ -49,6 +49,26 @@ test("a person who wants only the JSON chooses so once", async () => {
   expect(await choice.getByRole("button", { name: "JSON only" }).getAttribute("aria-pressed")).toBe("true");
 });
 
+test("a definition with a problem causes no refused request, and is explained when it is valid", async () => {
+  const refused: string[] = [];
+  const listen = (answer: { status(): number; url(): string }): void => {
+    if (answer.status() >= 400) refused.push(`${answer.status()} ${answer.url()}`);
+  };
+  page.on("response", listen);
+  const outcome = page.getByRole("region", { name: "Expected outcome" });
+  await page.goto(at("relays/sold?tab=definition"));
+  await outcome.getByText("It would fail").waitFor();
+  await writeEditor(page, JSON.stringify({ ...sold(1), actions: [] }, null, 2));
+  await outcome.getByText("Not valid yet").waitFor();
+  await outcome.getByText(/The list of actions/).waitFor();
+  const explained = page.waitForResponse((answer) => answer.url().endsWith("/relays/explain"));
+  await writeEditor(page, JSON.stringify(sold(2), null, 2));
+  expect((await explained).status()).toBe(200);
+  await outcome.getByText("It would fail").waitFor();
+  page.off("response", listen);
+  expect(refused).toEqual([]);
+});
+
 test("completion offers the action's fields, the catalog's names, and a template's paths", async () => {
   await api("POST", "/collections", { name: "orders", kind: "shared", fields: { number: { type: "text" } } });
   await page.locator(".editor-state", { hasText: "Valid" }).waitFor();

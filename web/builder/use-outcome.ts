@@ -30,8 +30,9 @@ interface Found extends Omit<Outcome, "isOld"> {
 const NOTHING: Found = { explanation: null, changed: [], problem: null, of: null };
 
 /**
- * `relay` is the saved relay whose cases run with the draft; null: there is none. `problem` says why the text is no definition. The explanation runs
- * again if `of` changes, because it depends on what the environment has.
+ * `relay` is the saved relay whose cases run with the draft; null: there is none. `problem` says why the text is no definition. Nothing is explained
+ * while the text is being checked (`isChecking`), because the service refuses to explain a definition with a problem, and the browser's console would
+ * show that as a failed request. The explanation runs again if `of` changes, because it depends on what the environment has.
  */
 export function useOutcome({
   place,
@@ -39,6 +40,7 @@ export function useOutcome({
   input,
   relay,
   problem,
+  isChecking,
   of: environment,
 }: {
   place: Place;
@@ -46,13 +48,15 @@ export function useOutcome({
   input: ExplainInput;
   relay: string | null;
   problem: string | null;
+  isChecking: boolean;
   of: unknown;
 }): Outcome {
   const [found, setFound] = useState(NOTHING);
   const given = useMemo(() => JSON.stringify(input), [input]);
   const question = `${given}\n${text}`;
+  const changedAt = useMemo(() => performance.now(), [question]);
   useEffect(() => {
-    if (problem !== null) return;
+    if (problem !== null || isChecking) return;
     const stop = new AbortController();
     const ask = async (): Promise<void> => {
       const rest = given === "{}" ? "" : `,${given.slice(1, -1)}`;
@@ -75,13 +79,14 @@ export function useOutcome({
         }));
       }
     };
-    const timer = setTimeout(() => void ask(), PAUSE_MS);
+    // The check of the text already took a part of the pause.
+    const timer = setTimeout(() => void ask(), Math.max(0, changedAt + PAUSE_MS - performance.now()));
     // Drops the answer to an earlier question.
     return () => {
       clearTimeout(timer);
       stop.abort();
     };
-  }, [place.app, place.environment, question, relay, problem, environment]);
+  }, [place.app, place.environment, question, relay, problem, isChecking, environment]);
   const { of, ...rest } = found;
   return { ...rest, problem: problem ?? rest.problem, isOld: of !== question };
 }

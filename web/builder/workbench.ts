@@ -90,6 +90,7 @@ export function Workbench({
   const [jump, setJump] = useState<{ from: number; to: number } | null>(null);
   const [target, setTarget] = useState<InsertTarget | null>(null);
   const [stop] = check.placed.filter(({ severity }) => severity === "error");
+  const fault = check.isJson ? check.checked.problems[0] : stop;
   const root = useMemo(() => readTree(text), [text]);
   const changed = useChangedRecord(place, root, check.checked.recentChanges);
   const kind = triggerOf(root);
@@ -98,7 +99,8 @@ export function Workbench({
     text,
     input: { ...inputOf(kind, seen.request, changed, secret), ...(sells && { sell: true }) },
     relay: isChanged ? relay : null,
-    problem: check.isJson ? null : stop === undefined ? null : formatProblem(stop, true),
+    problem: fault === undefined ? null : formatProblem(fault, true),
+    isChecking: check.isJson && check.checked.state === "checking",
     of: check.known,
   });
   // A narrow window shows one view at a time, so the form never has to leave. Its first view is the chosen one.
