@@ -91,6 +91,52 @@ test("a viewer reads the type of an event as its title, and the search says what
   }
 });
 
+test("a viewer reads whom to ask where an owner gets the link of a fix, on each page that has only this fix", async () => {
+  const grants = receiverDefinition({
+    name: "granter",
+    map: { event_id: "id", person_email: "buyer" },
+    actions: [{ type: "grant_access", entitlement: "access:nothing" }],
+  });
+  await saveRelay(running, grants);
+  await running.hook("granter", signedCall({ id: "dead-1", buyer: "ada@example.com" }));
+  await running.drain();
+  const hold = async (held: boolean) => {
+    const { version } = (await running.api("GET", "/settings")).body.settings;
+    expect((await running.api("PUT", "/settings", { version, held })).status).toBe(200);
+  };
+  await hold(true);
+  const rows: readonly [path: string, link: string, ask: string][] = [
+    ["events", "Release it in Settings", "Your role cannot release it. Ask an owner."],
+    ["home", "Create access slug nothing…", "Your role cannot fix this. Ask an owner."],
+    ["relays/granter", "Create access slug nothing…", "Your role cannot fix this. Ask an owner."],
+  ];
+  const pages: readonly [path: string, ask: string][] = [
+    ["mail?tab=domain", "Your role cannot change this. Ask an owner."],
+    ["settings", "Your role cannot change settings. Ask an owner."],
+    ["settings?tab=keys", "Your role cannot make or revoke keys. Ask an owner."],
+    ["alerts?tab=channels", "Your role cannot change this. Ask an owner."],
+    ["relays/new", "Your role cannot create a relay here. Ask an owner."],
+  ];
+  for (const role of ["owner", "viewer"] as const) {
+    await signIn(role);
+    const isOwner = role === "owner";
+    for (const [path, link, ask] of rows) {
+      await page.goto(at(path));
+      const [way, words] = [page.getByRole("link", { name: link }).first(), page.getByText(ask).first()];
+      await (isOwner ? way : words).waitFor();
+      expect([role, path, await way.isVisible(), await words.isVisible()]).toEqual([role, path, isOwner, !isOwner]);
+      await shoot(page, `fix-of-${role}`, { fullPage: true });
+    }
+    for (const [path, ask] of pages) {
+      await page.goto(at(path));
+      const words = page.getByText(ask).first();
+      await words.waitFor({ state: "attached" });
+      expect([role, path, await words.isVisible()]).toEqual([role, path, !isOwner]);
+    }
+  }
+  await hold(false);
+});
+
 test("support acts on people and replays events, and gets no button to erase, to change settings or to make a key", async () => {
   const { person } = (await running.api("POST", "/persons", { email: "kim@example.com" })).body;
   await signIn("support");

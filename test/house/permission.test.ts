@@ -14,6 +14,8 @@ test("each permission of a button is in the table and in the style sheet", async
   }
   const css = readFileSync(join(PROJECT_ROOT, "web/style/permission.css"), "utf8");
   const hidden = [...css.matchAll(/:not\(\.may-(\w+)\) \[data-needs="(\w+)"\]/g)].map(([, may, needs]) => `${may} ${needs}`);
+  const asks = [...css.matchAll(/\.shell\.may-(\w+) \[data-lacks="(\w+)"\]/g)].map(([, may, lacks]) => `${may} ${lacks}`);
+  expect(asks).toEqual(hidden);
   expect(PERMISSION_NAMES).toEqual(expect.arrayContaining([...used]));
   expect(hidden.sort()).toEqual([...used].map((name) => `${name} ${name}`).sort());
 });

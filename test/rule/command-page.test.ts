@@ -41,7 +41,26 @@ const LEADS: [command: string, words: string, path: string, button: string | nul
   ["relay backup", "Settings › Backups", "/settings?tab=backups", "Back up now"],
 ];
 test.each(LEADS)("%s leads to %s", (command, words, path, button) => {
-  expect(pageOfCommand(command, `${SHOP}/home`)).toEqual({ words, href: SHOP + path, button });
+  expect(pageOfCommand(command, `${SHOP}/home`)).toEqual({ words, href: SHOP + path, button, needs: expect.any(String) });
+});
+
+const BUTTONS: readonly (readonly [command: string, needs: string])[] = [
+  ["relay settings set held off", "edit_settings"],
+  ["relay domain verify", "edit_settings"],
+  ["relay alerts resolve", "replay"],
+  ["relay alerts test-channel Ops", "edit_settings"],
+  ["relay emails resend", "replay"],
+  ["relay events replay", "replay"],
+  ["relay relays retry orders", "replay"],
+  ["relay relays delete orders", "edit_definitions"],
+  ["relay import-missed orders", "edit_definitions"],
+  ["relay files delete", "edit_records"],
+  ["relay people invite", "act_on_people"],
+  ["relay receipts refund pay_7", "act_on_people"],
+  ["relay backup", "manage_server"],
+];
+test.each(BUTTONS)("the button of %s needs the permission %s", (command, needs) => {
+  expect(pageOfCommand(command, `${SHOP}/home`)).toMatchObject({ button: expect.any(String), needs });
 });
 
 test("a command without a relay's name links to the relay of its page", () => {

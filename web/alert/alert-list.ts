@@ -105,7 +105,7 @@ function Way({ place, alert: { code, target } }: { place: Place; alert: AlertVie
   if (code === "mail_unknown")
     return html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>These mails</a>`;
   if (code === "sender_domain_required")
-    return html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a domain</a>`;
+    return html`<a data-needs="edit_settings" class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a domain</a>`;
   return null;
 }
 

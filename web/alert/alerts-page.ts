@@ -3,6 +3,7 @@ import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
 import { pagePath } from "../base/place.ts";
+import { AskOwnerLine } from "../component/ask-owner.ts";
 import { PageHead } from "../component/page-head.ts";
 import { TabLinks } from "../component/tab-links.ts";
 import { AlertList, ProblemHistory } from "./alert-list.ts";
@@ -28,6 +29,7 @@ export function AlertsPage({ place, query }: PageProps): View {
     ${chosen === "" && html`<${AttentionList} place=${place} />`}
     ${chosen === "alerts" && html`<${AlertList} place=${place} query=${query} />`}
     ${chosen === "problems" && html`<${ProblemHistory} place=${place} query=${query} />`}
+    ${(chosen === "channels" || chosen === "switches") && html`<${AskOwnerLine} needs="edit_settings" to="change this" />`}
     ${chosen === "channels" && html`<${ChannelList} place=${place} />`}
     ${chosen === "switches" && html`<${AlertSwitches} place=${place} />`}`;
 }

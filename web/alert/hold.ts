@@ -3,6 +3,7 @@ import type { SettingsView } from "../../src/rules/settings/settings.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
+import { AskOwner } from "../component/ask-owner.ts";
 import { Notice } from "../component/notice.ts";
 import { Moment } from "../component/time.ts";
 
@@ -17,5 +18,5 @@ export function useHeldAt(place: Place): string | null {
 export function HoldBanner({ place }: { place: Place }): View {
   const heldAt = useHeldAt(place);
   if (heldAt === null) return null;
-  return html`<${Notice} kind="warn">This environment has been on hold since <${Moment} at=${heldAt} />: Relay stores new events but runs none. Schedules create no events. Release the hold to run the stored events. <a href=${pagePath(place, "settings")}>Release it in Settings</a><//>`;
+  return html`<${Notice} kind="warn">This environment has been on hold since <${Moment} at=${heldAt} />: Relay stores new events but runs none. Schedules create no events. Release the hold to run the stored events. <a data-needs="edit_settings" href=${pagePath(place, "settings")}>Release it in Settings</a><${AskOwner} needs="edit_settings" to="release it" /><//>`;
 }

@@ -2,6 +2,7 @@
  * Maps commands of the command line to the page that does the same. Messages and mails name commands, and the dashboard
  * links their pages. A command that only a terminal can run has no page.
  */
+import type { Permission } from "../../src/platform/account/permission.ts";
 import { writeQuery } from "../base/api.ts";
 import { type Place, pagePath, readPlace } from "../base/place.ts";
 
@@ -11,6 +12,8 @@ interface CommandPage {
   href: string;
   /** Button on that page; null if the page only shows data. */
   button: string | null;
+  /** Permission without which the page lacks the button. */
+  needs: Permission;
 }
 
 /** Arguments of the command. A placeholder such as `<name>` is skipped. */
@@ -169,6 +172,26 @@ const WAYS: Readonly<Record<string, readonly [way: Way, button?: string]>> = {
   "settings set": [setting],
 };
 
+/** Permissions of the buttons, by the first word of the command. */
+const NEEDS: Readonly<Record<string, Permission>> = {
+  alerts: "edit_settings",
+  backup: "manage_server",
+  backups: "manage_server",
+  domain: "edit_settings",
+  emails: "edit_settings",
+  events: "replay",
+  files: "edit_records",
+  people: "act_on_people",
+  receipts: "act_on_people",
+  records: "edit_records",
+  settings: "edit_settings",
+};
+const OTHER_NEEDS: Readonly<Record<string, Permission>> = {
+  "alerts resolve": "replay",
+  "emails resend": "replay",
+  "relays retry": "replay",
+};
+
 /** Returns the page of a command. `address` is the current address. A command has no page if the address has no place, as on a sign-in page. */
 export function pageOfCommand(command: string, address: string): CommandPage | null {
   const [currentPlace, words] = [readPlace(address), command.split(" ").slice(1)];
@@ -183,6 +206,7 @@ export function pageOfCommand(command: string, address: string): CommandPage | n
     words: title,
     href: pagePath(placeOf(named, currentPlace.place), ...path) + writeQuery(query),
     button: isHold ? "Release the hold" : button,
+    needs: OTHER_NEEDS[own] ?? NEEDS[own.split(" ")[0] ?? ""] ?? "edit_definitions",
   };
 }
 

@@ -34,8 +34,8 @@ export function CreateItem({
   const editor =
     pagePath(place, "relays", relay) +
     writeQuery({ tab: "definition", replace: name, by: near, relay, back });
-  return html`${near !== null && html`<a class=${changed ? "button" : "button primary"} href=${editor}>Did you mean ${near}?</a>`}
-    <a class=${isFirst ? "button primary" : "button"} href=${to}>${there ? `Sell ${kind} ${name} through this relay…` : `Create ${WORDS[kind]} ${name}…`}</a>`;
+  return html`${near !== null && html`<a data-needs="edit_definitions" class=${changed ? "button" : "button primary"} href=${editor}>Did you mean ${near}?</a>`}
+    <a data-needs="edit_definitions" class=${isFirst ? "button primary" : "button"} href=${to}>${there ? `Sell ${kind} ${name} through this relay…` : `Create ${WORDS[kind]} ${name}…`}</a>`;
 }
 
 /** Returns the page to continue on, or null if the user did not come by such a link. Home offers the replay of the relay's dead events. */

@@ -2,6 +2,7 @@
  * Link to the page that fixes the cause of a failed event or relay, by error code. Errors without such a page, such as
  * an unreachable receiver, show nothing.
  */
+import type { Permission } from "../../src/platform/account/permission.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
@@ -58,10 +59,18 @@ function wayOf({ code, status }: Failed): Way | undefined {
   return code === "http_error" ? BY_STATUS[status ?? 0] : FIX_WAYS[code];
 }
 
+/** Returns the permission without which the page does not help, or undefined for a page that shows the cause. */
+function needsOf(target: Target, tab: string): Permission | undefined {
+  if (target === "secrets" || tab === "domain" || tab === "server") return "edit_settings";
+  return target === "definition" || (target === "catalog" && tab !== "access")
+    ? "edit_definitions"
+    : undefined;
+}
+
 /** Link that opens the dialog for the receiver secret of a relay. */
 export function PasteSecretLink({ place, relay }: { place: Place; relay: string }): View {
   const to = pagePath(place, "relays", relay) + writeQuery({ tab: "secrets", change: "paste" });
-  return html`<a class="button" href=${to}>Paste its secret…</a>`;
+  return html`<a data-needs="edit_settings" class="button" href=${to}>Paste its secret…</a>`;
 }
 
 export function FixWay({
@@ -83,5 +92,5 @@ export function FixWay({
       : target === "people"
         ? pagePath(place, "people", person ?? "")
         : pagePath(place, target) + writeQuery({ tab });
-  return html`<a class="button" href=${to}>${words}</a>`;
+  return html`<a data-needs=${needsOf(target, tab)} class="button" href=${to}>${words}</a>`;
 }

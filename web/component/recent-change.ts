@@ -31,8 +31,15 @@ export function UndoChange({ place, change, relay, back }: Props): View {
     relay,
     back,
   });
-  return html`<a class="button primary" href=${href}>${words}</a>`;
+  return html`<a data-needs=${OF_SETTINGS.has(change.kind) ? "edit_settings" : "edit_definitions"} class="button primary" href=${href}>${words}</a>`;
 }
+
+const OF_SETTINGS: ReadonlySet<RecentChange["kind"]> = new Set([
+  "secret",
+  "mail",
+  "sender_domain",
+  "processor",
+]);
 
 const LISTS: Partial<Record<RecentChange["kind"], string>> = {
   collection: "collections",

@@ -62,12 +62,12 @@ function mark(part: string, current: CurrentPage | null): View {
   const page = current === null ? null : pageOfCommand(name, current.path);
   if (current === null || page === null)
     return html`<code class="command" title="A terminal command. Click it to select it.">${escapeTricky(name)}</code>`;
-  const { words, href, button } = page;
+  const { words, href, button, needs } = page;
   const title = `On the command line: ${name}`;
   if (button !== null && href.split("?")[0] === current.path)
     return html`<span title=${title}><b>${button}</b> on this page</span>`;
   if (href === current.address) return html`<span title=${title}>this page</span>`;
-  return html`<a class="command-page" href=${href} title=${title}>${escapeTricky(button === null ? words : `${words} › ${button}`)}</a>`;
+  return html`<a class="command-page" href=${href} title=${title}>${escapeTricky(words)}${button !== null && html`<span data-needs=${needs}> › ${button}</span>`}</a>`;
 }
 
 /** Shows the commands that the sentences name, for users with a terminal. Shows nothing if they name none. */

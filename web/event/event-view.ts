@@ -1,11 +1,13 @@
 /** Details of an event for its page and its panel: first the reason for its state and the fix, then the attempts and the payload. */
 import type { EventCauseView } from "../../src/insight/overview/failure-cause.ts";
+import type { Permission } from "../../src/platform/account/permission.ts";
 import { useHeldAt } from "../alert/hold.ts";
 import type { Event, Relay } from "../base/answer.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useNow } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
+import { AskOwner } from "../component/ask-owner.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { CreateItem } from "../component/create-item.ts";
 import { NowRow } from "../component/explanation.ts";
@@ -113,10 +115,13 @@ function WaysOut({
   // A server of an earlier version sends no change.
   const change = cause?.change ?? null;
   const [code, stop] = [failed?.code ?? event.reason, whyNotReplayed(event)];
+  const asks: Permission =
+    waits && isHeld ? "edit_settings" : waits && isPaused ? "edit_definitions" : "replay";
   return html`<div class="reason-ways">
+    ${state !== "done" && html`<${AskOwner} needs=${asks} />`}
     ${state !== "done" && !isOver && code !== null && html`<${FixWay} place=${place} code=${code} status=${failed?.answer?.status} person=${person?.id} relay=${relay.name} />`}
-    ${waits && isHeld && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
-    ${waits && isPaused && html`<a class="button" href=${pagePath(place, "relays", relay.name)}>Open ${relay.name} to resume it</a>`}
+    ${waits && isHeld && html`<a data-needs="edit_settings" class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
+    ${waits && isPaused && html`<a data-needs="edit_definitions" class="button" href=${pagePath(place, "relays", relay.name)}>Open ${relay.name} to resume it</a>`}
     ${waits && nextAttemptAt !== null && !isHeld && !isPaused && html`<${TryNow} place=${place} id=${id} onEvent=${onEvent} />`}
     ${change !== null && html`<${UndoChange} place=${place} change=${change} relay=${relay.name} back=${id} />`}
     ${cause !== null && cause.missing !== null && html`<${CreateItem} place=${place} thing=${cause.missing} relay=${relay.name} back=${id} changed=${change !== null} />`}

@@ -8,6 +8,7 @@ import { call, writeQuery } from "../base/api.ts";
 import { formatCount, formatNumber } from "../base/count-words.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
+import { AskOwnerLine, permissionToFix } from "../component/ask-owner.ts";
 import { Code } from "../component/code.ts";
 import { CreateItem } from "../component/create-item.ts";
 import { Explanation, NowRow } from "../component/explanation.ts";
@@ -39,6 +40,7 @@ export function AttentionRow({ place, need, onReplay }: Props): View {
       ${target !== "server" && html`<span class="need-since">since <${Moment} at=${since} /> (<${Ago} at=${since} />)</span>`}
       <${Code} code=${cause} docs=${docs?.replace(/[^/]+$/, cause)} /></div>
     ${need.dead === null ? html`<${Explanation} change=${need.change} doubt=${need.doubt} what=${need.message} todo=${need.todo} next=${need.next} />` : html`<${WhyDead} dead=${need.dead} change=${need.change} />`}
+    <${AskOwnerLine} needs=${permissionToFix(code, need.dead?.cause.stands === "no")} />
     <${WaysOut} place=${place} need=${need} onReplay=${onReplay} />
   </li>`;
 }
@@ -118,10 +120,10 @@ function WaysOut({ place, need, onReplay }: Props): View {
     ${code === "sale_suspended" && html`<a class="button primary" href=${pagePath(place, "people", target.slice("person:".length))}>Open person</a>`}
     ${code === "relay_failing" && html`<a class="button" href=${events("queued", "any")}>Show waiting events</a>`}
     ${code === "backup_missing" && html`<a data-needs="manage_server" class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Back up now</a>`}
-    ${code === "backup_copy_failed" && html`<a class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Open backups</a>`}
-    ${code === "sender_domain_required" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a sender domain</a>`}
-    ${(code === "alerts_unmailed" || code === "codes_unmailed") && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>Open the mail server</a>`}
-    ${code === "codes_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Open the sender domain</a>`}
+    ${code === "backup_copy_failed" && html`<a data-needs="manage_server" class="button" href=${pagePath(place, "settings") + writeQuery({ tab: "backups" })}>Open backups</a>`}
+    ${code === "sender_domain_required" && html`<a data-needs="edit_settings" class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Set a sender domain</a>`}
+    ${(code === "alerts_unmailed" || code === "codes_unmailed") && html`<a data-needs="edit_settings" class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>Open the mail server</a>`}
+    ${code === "codes_unmailed" && html`<a data-needs="edit_settings" class="button" href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>Open the sender domain</a>`}
     ${code === "alert_channel_failing" && html`<a class="button primary" href=${pagePath(place, "alerts") + writeQuery({ tab: "channels" })}>Open the channels</a>`}
     ${code === "alerts_unmailed" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ kind: "alert", state: "failed" })}>Show mails</a>`}
     ${code === "mail_unknown" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>Show mails</a>`}

@@ -1,10 +1,12 @@
 /** Steps before the first event arrives. Each step is marked as done when the service sees its result. */
 import type { OverviewView } from "../../src/insight/overview/overview.ts";
+import type { Permission } from "../../src/platform/account/permission.ts";
 import type { Page, RelayItem } from "../base/answer.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
+import { AskOwner } from "../component/ask-owner.ts";
 import { Icon } from "../component/icon.ts";
 
 interface Step {
@@ -14,6 +16,8 @@ interface Step {
   to: string;
   /** Label of the link, or null while the step has none. */
   link: string | null;
+  /** The permission of the step. Absent: everyone can do it. */
+  needs?: Permission;
 }
 
 export function FirstSteps({
@@ -42,6 +46,7 @@ export function FirstSteps({
       words: `The first request appears here at once, with the cause if Relay rejects it.${isLive ? "" : " You can also send a test event from the page of the relay."}`,
       to: own,
       link: relay === null ? null : isLive ? `Open ${relay}` : "Send a test event",
+      ...(isLive ? {} : { needs: "edit_definitions" }),
     },
     {
       done: false,
@@ -56,6 +61,7 @@ export function FirstSteps({
       words: "With a key, your app and server can ask what a person has. Relays work without a key.",
       to: pagePath(place, "settings") + writeQuery({ tab: "keys" }),
       link: "Create a key",
+      needs: "manage_keys",
     },
   ];
   const next = steps.findIndex(({ done }) => !done);
@@ -63,7 +69,7 @@ export function FirstSteps({
     <h2>${relay === null ? "No relays yet" : "Nothing has happened yet"}</h2>
     <ol class="first-steps">${steps.map(
       (
-        { done, title, words, to, link },
+        { done, title, words, to, link, needs },
         at,
       ) => html`<li key=${title} class=${done ? "first-step done" : at === next ? "first-step next" : "first-step"}>
         <span class="first-mark" aria-hidden="true">${done ? html`<${Icon} name="check" size=${14} />` : at + 1}</span>
@@ -73,7 +79,7 @@ export function FirstSteps({
             link !== null &&
             !done &&
             (at === next || at === 4) &&
-            html`<a class=${at === next && at < 2 ? "button primary" : "button"} href=${to}>${link}</a>`
+            html`<a data-needs=${needs} class=${at === next && at < 2 ? "button primary" : "button"} href=${to}>${link}</a>${needs !== undefined && html`<${AskOwner} needs=${needs} to="do this" />`}`
           }</div>
       </li>`,
     )}</ol>
@@ -94,6 +100,7 @@ function useFirstRelay(place: Place, done: boolean): Step {
       words: rule,
       to: pagePath(place, "relays", "new"),
       link: "Start from an example",
+      needs: "edit_definitions",
     };
   const hasTried = data !== undefined && data.items.length > 0;
   return {
@@ -104,5 +111,6 @@ function useFirstRelay(place: Place, done: boolean): Step {
       : `${rule} Create the relay in development, test it with a test event, and promote it.`,
     to: pagePath(tried, "relays", ...(hasTried ? ["to", "production"] : ["new"])),
     link: data === undefined ? null : hasTried ? "Promote to production…" : "Create a relay in development",
+    ...(hasTried ? { needs: "request_changes" } : {}),
   };
 }

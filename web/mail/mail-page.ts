@@ -3,6 +3,7 @@ import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
 import { pagePath } from "../base/place.ts";
+import { AskOwnerLine } from "../component/ask-owner.ts";
 import { PageHead } from "../component/page-head.ts";
 import { TabLinks } from "../component/tab-links.ts";
 import { MailServer } from "./mail-server.ts";
@@ -25,6 +26,7 @@ export function MailPage({ place, query }: PageProps): View {
   return html`<${PageHead} title="Mail">${chosen === "" && html`<${TestMail} place=${place} />`}<//>
     <${TabLinks} label="Mail" tabs=${tabs} chosen=${chosen} />
     ${chosen === "" && html`<${Mailbox} place=${place} query=${query} />`}
+    ${(chosen === "domain" || chosen === "server") && html`<${AskOwnerLine} needs="edit_settings" to="change this" />`}
     ${chosen === "domain" && html`<${SenderDomain} place=${place} />`}
     ${chosen === "server" && html`<${MailServer} place=${place} />`}
     ${chosen === "stops" && html`<${MailStopList} place=${place} />`}`;

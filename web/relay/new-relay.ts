@@ -17,6 +17,7 @@ import { keepSeen, recallSeen, type SeenRequest } from "../builder/seen-request.
 import { Found } from "../builder/start/found.ts";
 import { readStartWay, type StartWay } from "../builder/start/request-start.ts";
 import { Workbench } from "../builder/workbench.ts";
+import { AskOwnerLine } from "../component/ask-owner.ts";
 import { Notice } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { Sentence } from "../component/sentence.ts";
@@ -103,7 +104,8 @@ export function NewRelayPage({ place, query }: PageProps): View {
     return html`<${MadeFromSender} place=${place} saved=${saved} name=${sender} />`;
   if (saved !== null)
     return html`<${RelayCreated} place=${place} saved=${saved} steps=${template?.steps ?? []} />`;
-  const head = html`<${PageHead} title="New relay" back="Relays" backTo=${pagePath(place, "relays")} />`;
+  const head = html`<${PageHead} title="New relay" back="Relays" backTo=${pagePath(place, "relays")} />
+    <${AskOwnerLine} needs="edit_definitions" to="create a relay here" />`;
   const kit = query.get("sell") ?? "";
   const start = readStartWay(query.get("start") ?? "");
   if (request !== null)

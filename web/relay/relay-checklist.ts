@@ -11,6 +11,7 @@ import { html, type View } from "../base/html.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { DAY_MS, useNow } from "../base/time-words.ts";
 import { useLoad } from "../base/use-load.ts";
+import { AskOwner } from "../component/ask-owner.ts";
 import { CopyButton } from "../component/copy-button.ts";
 import { CreateItem } from "../component/create-item.ts";
 import { PasteSecretLink } from "../component/fix-link.ts";
@@ -79,8 +80,8 @@ function useMailStep(place: Place, { definition }: Relay): Step[] {
       done: hasDomain && mail.smtp !== null,
       how: html`<p>Mail needs your own domain and a mail server. Until then the mail fails, and Relay retries it.</p>
         <div class="step-ways">
-          ${!hasDomain && html`<a class="button" href=${to("domain")}>${senderDomain === null ? "Set a sender domain" : "Verify the sender domain"}</a>`}
-          ${mail.smtp === null && html`<a class="button" href=${to("server")}>Set a mail server</a>`}</div>`,
+          ${!hasDomain && html`<a data-needs="edit_settings" class="button" href=${to("domain")}>${senderDomain === null ? "Set a sender domain" : "Verify the sender domain"}</a>`}
+          ${mail.smtp === null && html`<a data-needs="edit_settings" class="button" href=${to("server")}>Set a mail server</a>`}<${AskOwner} needs="edit_settings" to="do this" /></div>`,
     },
   ];
 }
@@ -128,18 +129,19 @@ function waysOf(
 ): View {
   const { name, secret, lastEventAt, definition } = relay;
   const own = pagePath(place, "relays", name);
+  const ask = html`<${AskOwner} needs="edit_settings" to="do this" />`;
   switch (step) {
     case "catalog":
-      return html`${missing.map((thing) => html`<${CreateItem} key="${thing.kind} ${thing.name}" place=${place} thing=${thing} relay=${name} back="relay" changed=${health.change != null} />`)}`;
+      return html`<${AskOwner} needs="edit_definitions" to="do this" />${missing.map((thing) => html`<${CreateItem} key="${thing.kind} ${thing.name}" place=${place} thing=${thing} relay=${name} back="relay" changed=${health.change != null} />`)}`;
     case "url":
       return html`<${TunnelHint} place=${place} />
         <${CopyButton} text=${checklist.receiverUrl ?? ""} label="Copy the URL for the sender" />`;
     case "secret":
       if (secret.kind === "processor")
-        return html`<a class="button" href=${pagePath(place, "settings")}>Set the processor secret</a>`;
+        return html`<a data-needs="edit_settings" class="button" href=${pagePath(place, "settings")}>Set the processor secret</a>${ask}`;
       return secret.kind === "minted" && secret.issuedBy === undefined
-        ? html`<a class="button" href=${own + writeQuery({ tab: "secrets", change: "rotate" })}>Rotate or paste…</a>`
-        : html`<${PasteSecretLink} place=${place} relay=${name} />`;
+        ? html`<a data-needs="edit_settings" class="button" href=${own + writeQuery({ tab: "secrets", change: "rotate" })}>Rotate or paste…</a>${ask}`
+        : html`<${PasteSecretLink} place=${place} relay=${name} />${ask}`;
     case "verified": {
       const isRequested = checklist.steps.some((one) => one.step === "url" && one.done);
       return html`<a class="button" href="${own}?tab=test">${place.environment === "production" ? "Preview a request" : "Test without the sender"}</a>

@@ -9,6 +9,7 @@ import { html, type View } from "../base/html.ts";
 import { invalidate } from "../base/loaded.ts";
 import { apiPath, type Place, pagePath } from "../base/place.ts";
 import { useLoad } from "../base/use-load.ts";
+import { AskOwnerLine, permissionToFix } from "../component/ask-owner.ts";
 import { CreateItem } from "../component/create-item.ts";
 import { Explanation, SAID_STANDS } from "../component/explanation.ts";
 import { FixWay, PasteSecretLink } from "../component/fix-link.ts";
@@ -74,6 +75,7 @@ export function HealthReason({
     <p><b><${HealthMark} health=${health} /></b> <${Sentence} text=${message} /></p>
     ${cause !== null && html`<p><b>${SAID_STANDS[cause.stands]}.</b> <${Sentence} text=${cause.message} /></p>`}
     <${Explanation} change=${change} todo=${health.todo} next=${health.next} />
+    <${AskOwnerLine} needs=${permissionToFix(state === "held" ? "environment_held" : health.code, isOver)} />
     <div class="health-ways">
       ${change !== null && html`<${UndoChange} place=${place} change=${change} relay=${name} back="relay" />`}
       ${cause !== null && cause.missing !== null && html`<${CreateItem} place=${place} thing=${cause.missing} relay=${name} back="relay" changed=${change !== null} />`}
@@ -86,8 +88,8 @@ export function HealthReason({
       ${wayOf(place, name, health)}
       ${isWaiting && html`<${Waiting} place=${place} relay=${name} reason=${state === "failing" ? "any" : undefined} />`}
       ${state === "refusing" && html`<${PasteSecretLink} place=${place} relay=${name} />`}
-      ${(state === "ignoring" || (state === "nobody" && newest === null) || state === "broken") && html`<a class="button" href="${pagePath(place, "relays", name)}?tab=definition">Edit the definition…</a>`}
-      ${state === "held" && html`<a class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
+      ${(state === "ignoring" || (state === "nobody" && newest === null) || state === "broken") && html`<a data-needs="edit_definitions" class="button" href="${pagePath(place, "relays", name)}?tab=definition">Edit the definition…</a>`}
+      ${state === "held" && html`<a data-needs="edit_settings" class="button" href=${pagePath(place, "settings")}>Release the hold…</a>`}
       <${CommandLine} texts=${[change?.todo ?? null, message, health.todo]} />
     </div>
     ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${close} />`}

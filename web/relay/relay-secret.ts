@@ -71,7 +71,7 @@ function ReceiverSecret(props: SecretsProps & { onChange: () => void }): View {
     ${setAt !== null && html`<p class="quiet">set <${Ago} at=${setAt} /></p>`}
     ${
       kind === "processor"
-        ? html`<p class="quiet">All relays of the processor in this environment share it.</p><a class="button" href=${pagePath(place, "settings")}>${setAt === null ? "Set it in Settings" : "Replace it in Settings"}</a>`
+        ? html`<p class="quiet">All relays of the processor in this environment share it.</p><a data-needs="edit_settings" class="button" href=${pagePath(place, "settings")}>${setAt === null ? "Set it in Settings" : "Replace it in Settings"}</a>`
         : html`${previousUntil !== undefined && html`<${OverlapNotice} ...${props} until=${previousUntil} />`}
           <button data-needs="edit_settings" type="button" onClick=${onChange}>${kind === "none" || kind === "public_key" || issuedBy !== undefined ? "Paste…" : "Rotate or paste…"}</button>`
     }</div>`;

@@ -3,6 +3,7 @@ import type { CatalogUse } from "../../src/rules/relay/catalog-edit.ts";
 import { writeQuery } from "../base/api.ts";
 import { html, type View } from "../base/html.ts";
 import { type Place, pagePath } from "../base/place.ts";
+import { AskOwnerLine } from "../component/ask-owner.ts";
 import { Icon } from "../component/icon.ts";
 import type { Item } from "./item-form.ts";
 
@@ -34,7 +35,7 @@ export function SellingSteps({
     {
       title: "Create the relay",
       done: uses.some(({ action }) => action === "fulfil_product"),
-      how: html`<p><a href=${pagePath(place, "relays", "new") + writeQuery({ step: "template" })}>Choose “Sell with …”</a> for all relays of your provider, or <a href=${pagePath(place, "relays", "new") + writeQuery({ from: PAID })}>create a relay</a> that your provider’s webhook sends each payment to. Its action is <code>fulfil_product</code> with the product, and the payment’s id as <code>ref</code>.</p>`,
+      how: html`<${AskOwnerLine} needs="edit_definitions" to="do this" /><p data-needs="edit_definitions"><a href=${pagePath(place, "relays", "new") + writeQuery({ step: "template" })}>Choose “Sell with …”</a> for all relays of your provider, or <a href=${pagePath(place, "relays", "new") + writeQuery({ from: PAID })}>create a relay</a> that your provider’s webhook sends each payment to. Its action is <code>fulfil_product</code> with the product, and the payment’s id as <code>ref</code>.</p>`,
     },
     {
       title: "Sell the product through the relay",

@@ -5,6 +5,7 @@ import { useCell } from "../base/cell.ts";
 import { html, type View } from "../base/html.ts";
 import type { PageProps } from "../base/page.ts";
 import { pagePath } from "../base/place.ts";
+import { AskOwnerLine } from "../component/ask-owner.ts";
 import { ErrorState, Skeleton } from "../component/notice.ts";
 import { PageHead } from "../component/page-head.ts";
 import { TabLinks } from "../component/tab-links.ts";
@@ -40,8 +41,8 @@ export function SettingsPage({ place, query }: PageProps): View {
   const tabs = open.map(([name, title]) => ({ name, title, href: path + writeQuery({ tab: name }) }));
   return html`<${PageHead} title="Settings" />
     <${TabLinks} label="Settings" tabs=${tabs} chosen=${chosen} />
-    ${chosen === "" && html`<${General} place=${place} />`}
-    ${chosen === "keys" && html`<${KeyList} place=${place} />`}
+    ${chosen === "" && html`<${AskOwnerLine} needs="edit_settings" to="change settings" /><${General} place=${place} />`}
+    ${chosen === "keys" && html`<${AskOwnerLine} needs="manage_keys" to="make or revoke keys" /><${KeyList} place=${place} />`}
     ${chosen === "limits" && html`<${LimitList} place=${place} />`}
     ${chosen === "server" && html`<${ServerFacts} />`}
     ${chosen === "backups" && html`<${BackupList} />`}

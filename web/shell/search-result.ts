@@ -1,7 +1,8 @@
 /** Results of the palette: those of the page at once, those of the service a moment later. */
 import { useEffect, useState } from "preact/hooks";
+import type { Permission } from "../../src/platform/account/permission.ts";
 import type { AlertView } from "../../src/platform/audit/alert.ts";
-import { type Session, signOut } from "../account/session.ts";
+import { mayIn, type Session, signOut } from "../account/session.ts";
 import { formatKind } from "../alert/kind-text.ts";
 import type { Page } from "../base/answer.ts";
 import { call, sentenceOf, writeQuery } from "../base/api.ts";
@@ -241,6 +242,8 @@ function listActs(session: Session, place: Place): Finding[] {
     hint: "Do",
     act: work,
   });
+  const own = mayIn(session, place);
+  const may = (permission: Permission): boolean => own.includes(permission);
   const switches = session.apps.flatMap(({ id, name, environments }) =>
     environments
       .filter((environment) => id !== place.app || environment !== place.environment)
@@ -250,14 +253,20 @@ function listActs(session: Session, place: Place): Finding[] {
       }),
   );
   return [
-    go("New relay", "plus", pagePath(place, "relays", "new")),
-    go("Replay dead events", "replay", `${pagePath(place, "events")}?state=dead`),
+    ...(may("edit_definitions") ? [go("New relay", "plus", pagePath(place, "relays", "new"))] : []),
+    go(
+      may("replay") ? "Replay dead events" : "See dead events",
+      may("replay") ? "replay" : "events",
+      `${pagePath(place, "events")}?state=dead`,
+    ),
     go("See rejected requests", "calls", pagePath(place, "requests")),
-    ...(place.environment === "development"
+    ...(place.environment === "development" && may("request_changes")
       ? [go("Promote to production", "relays", pagePath(place, "relays", "to", "production"))]
       : []),
     ...switches,
-    ...(session.mode === "server" ? [go("New app", "plus", "/new-app")] : []),
+    ...(session.mode === "server" && session.may.includes("manage_server")
+      ? [go("New app", "plus", "/new-app")]
+      : []),
     act("Documentation", "help", () => openDocs(DOCS.all)),
     act("Keyboard shortcuts", "help", () => helpShown.set(true)),
     ...(isAwayFromUtc()
