@@ -6,6 +6,7 @@ import { findEarlierUse, spendSignature } from "../../src/engine/receiver/signat
 import { lockAppLimits } from "../../src/platform/account/app.ts";
 import { findExceededCap, recordIntendedEmail } from "../../src/platform/mail/email.ts";
 import type { Writer } from "../../src/store/port.ts";
+import { ON_POSTGRES } from "../kit/chosen-store.ts";
 import { until } from "../kit/event-flow.ts";
 import { receiverDefinition, signedCall } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -19,7 +20,8 @@ let running: RunningService;
 let environmentIds: number[];
 
 beforeEach(async () => {
-  running = await startRunningService({ config: { limits: LIMITS }, environments: NAMES });
+  const mailer = { send: async () => ({ kind: "sent" as const }) };
+  running = await startRunningService({ config: { limits: LIMITS }, ports: { mailer }, environments: NAMES });
   const rows = await running.rows<{ id: number }>("SELECT id FROM environment ORDER BY id");
   environmentIds = rows.map(({ id }) => id);
 });
@@ -60,6 +62,41 @@ test("they send no more mails in an hour than the app may send", async () => {
     return "intended";
   });
   expect(results.flat().filter((result) => result === "intended")).toHaveLength(LIMITS.emailsPerHour);
+  await running.service.store.write("app", (tx) => tx.run("DELETE FROM email"));
+});
+
+/** Counts the transactions that wait for this one, and takes a moment. */
+const COUNT_WAITING = "SELECT count(*) AS waiting FROM pg_stat_activity, pg_sleep(0.01) WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))";
+const MOST_COUNTS = 200;
+
+test("a relay's mail waits for a transaction of the other environment that counts mails, and then counts them, too", async () => {
+  const [developmentId = 0, productionId = 0] = environmentIds;
+  await running.service.store.write("app", (tx) =>
+    tx.run("INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'shop.example', 't', 1)", developmentId),
+  );
+  const actions = [{ type: "email_person", subject: "Hello", text: "Text", kind: "account" }];
+  const definition = receiverDefinition({ name: "orders", map: { event_id: "id", person_email: "email" }, actions });
+  expect((await running.api("POST", "/relays", { definition, secret: SECRETS.development })).status).toBe(201);
+  const nowMs = running.clock.now();
+  const began = Promise.withResolvers<void>();
+  const sending = running.service.store.write(
+    "relay",
+    async (tx) => {
+      await lockAppLimits(tx, APP);
+      began.resolve();
+      const text = { subject: "", text: "", recipient: "ada@example.com", sender: "event@example.com" };
+      const mail = { environmentId: productionId, personId: null, kind: "event", relayName: "orders", eventId: null, nowMs, ...text } as const;
+      for (let sent = 0; sent < LIMITS.emailsPerHour; sent++) await recordIntendedEmail(tx, mail);
+      for (let counts = 0; ON_POSTGRES && counts < MOST_COUNTS; counts++)
+        if ((await tx.get<{ waiting: number }>(COUNT_WAITING))?.waiting !== 0) return;
+    },
+    productionId,
+  );
+  await began.promise;
+  await running.hook("orders", signedCall({ id: "one", email: "ada@example.com" }, SECRETS.development));
+  await running.drain();
+  await sending;
+  expect(await running.rows("SELECT id FROM email")).toHaveLength(LIMITS.emailsPerHour);
   await running.service.store.write("app", (tx) => tx.run("DELETE FROM email"));
 });
 
