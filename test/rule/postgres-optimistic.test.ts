@@ -114,6 +114,17 @@ test("an event costs one round trip while no other process writes its environmen
   expect(Math.min(...counts)).toBe(1);
 });
 
+test("an event costs three round trips at most if the server undoes its optimistic transaction", async () => {
+  const counts: number[] = [];
+  for (let at = 0; at < 3; at++) {
+    await calm();
+    await receiveElsewhere({ id: `else ${at}` });
+    counts.push(await countRoundTrips(() => receive({ id: `undone ${at}` })));
+    expect(runsOf(`undone ${at}`)).toBe(2);
+  }
+  expect(Math.min(...counts)).toBeLessThanOrEqual(3);
+});
+
 test("events that come while a group is under way are stored once each, and their numbers rise in the order of the commits", async () => {
   const seqs: number[] = [];
   const arrivals = Array.from({ length: 300 }, (_, at) => receive({ id: `many ${at}` }).then(({ seq }) => seqs.push(seq)));
