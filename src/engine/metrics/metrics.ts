@@ -172,7 +172,7 @@ export class Metrics {
   });
   readonly #writeGroups = new Gauge({
     name: "relay_node_write_groups",
-    help: "Groups of writes of this node that have a connection to the database (running) or wait for one (waiting).",
+    help: "Connections of this node on which groups of writes run (running), and groups that wait for one (waiting).",
     labelNames: ["node", "state"],
     registers: this.#registers,
   });
@@ -184,7 +184,7 @@ export class Metrics {
   });
   readonly #waitingReads = new Gauge({
     name: "relay_node_waiting_reads",
-    help: "Reads of this node that wait for a connection, as others have all that read.",
+    help: "Reads of this node that wait for a connection, because other reads have them all.",
     labelNames: ["node"],
     registers: this.#registers,
   });
