@@ -8,6 +8,9 @@ import { type Finding, formatCount, formatDuration, pass, warn } from "./finding
 /** Nodes report themselves every few seconds. */
 const LIVE_MS = 10_000;
 const CLOCK_SLACK_MS = MINUTE_MS;
+/** The step to take if clocks differ, with what depends on each node's clock. */
+export const CLOCKS_TODO =
+  "set every machine's clock by the network; signed timestamps verify within five minutes only, and schedules and retries go by the clock of the node that runs them";
 
 interface Node {
   host: string;
@@ -64,7 +67,7 @@ function checkClocks(nodes: readonly Node[]): Finding {
   return warn(
     "nodes' clocks",
     `That of ${formatNode(fastest)} is ${formatDuration(apartMs)} ahead of that of ${formatNode(slowest)}.`,
-    "set every machine's clock by the network; signed timestamps verify within five minutes only",
+    CLOCKS_TODO,
   );
 }
 

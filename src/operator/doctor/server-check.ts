@@ -19,7 +19,7 @@ import { listTableFaults } from "../../store/postgres/migrate.ts";
 import { MOST_WRITERS } from "../../store/postgres/writer-pool.ts";
 import { readMark } from "../../store/transfer/mark.ts";
 import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pass, warn } from "./finding.ts";
-import { checkNodes } from "./node-check.ts";
+import { CLOCKS_TODO, checkNodes } from "./node-check.ts";
 import { checkTables } from "./table-check.ts";
 
 /** Four writers and their commit watcher, four readers, the listener, and one connection that migrates. */
@@ -112,7 +112,8 @@ const OWN_SETTINGS = [
 type ServerCheck = (tx: Reader, server: Server) => Promise<Finding>;
 
 const SERVER_CHECKS: readonly ServerCheck[] = [
-  async (_, { settings }) => pass("version", `PostgreSQL ${settings.server_version}.`),
+  async (_, { settings }) =>
+    pass("version", `PostgreSQL ${settings.server_version}. Relay is tested on 15 to 18.`),
   async (_, { settings }) => pass("encoding", `${settings.server_encoding}: it holds every text that comes.`),
   checkPrivileges,
   checkDurability,
@@ -173,7 +174,7 @@ async function checkTriggers(_: Reader, { settings }: Server): Promise<Finding> 
   );
 }
 
-/** Leases use the server's time; signatures and retries use each machine's. */
+/** Leases use the server's time. Signatures, schedules and retries use each machine's. */
 async function checkOffset(tx: Reader, { clock }: Server): Promise<Finding> {
   const beforeMs = clock.now();
   const row = await tx.get<{ ms: number }>(
@@ -186,7 +187,7 @@ async function checkOffset(tx: Reader, { clock }: Server): Promise<Finding> {
   return warn(
     "clock offset",
     `The server's clock says ${serverTime}, this machine's ${toIso(clock.now())}: ${formatDuration(Math.round(Math.abs(offsetMs) / MINUTE_MS) * MINUTE_MS)} apart.`,
-    "set both by the network; signed timestamps verify within five minutes only",
+    CLOCKS_TODO,
   );
 }
 
@@ -203,7 +204,7 @@ async function checkDistance(tx: Reader): Promise<Finding> {
     await tx.get("SELECT ?1::bigint AS one", 1);
     leastMs = Math.min(leastMs, systemClock.monotonicMs() - begunMs);
   }
-  const message = `A round trip to the server takes ${leastMs.toFixed(1)} ms. An event by itself waits for two or three.`;
+  const message = `A round trip to the server takes ${leastMs.toFixed(1)} ms. An event by itself waits for one to three.`;
   return leastMs < FAR_MS
     ? pass("distance", message)
     : warn("distance", message, "run the nodes in the region and the network of the database");
@@ -302,7 +303,9 @@ async function checkWriters(tx: Reader): Promise<Finding> {
   const row = await tx.get<{ environments: number }>("SELECT count(*) AS environments FROM environment");
   const count = row?.environments ?? 0;
   const side =
-    count < 2 ? "More nodes record no more events" : "Writes of different environments run at the same time";
+    count < 2
+      ? "More nodes record no more events"
+      : "Writes of different environments run at the same time, so several nodes record more events";
   return pass(
     "writers",
     `${formatCount(count, "environment")}, with one writer each. ${side}; a node writes for up to ${MOST_WRITERS} of them.`,
