@@ -192,10 +192,6 @@ export class GroupCommit {
       await this.#begun.version.catch(() => undefined);
     }
     const group = this.#waiting.splice(0, this.#most);
-    this.#rejectOverdue(
-      group,
-      new StoreUnavailable("The write waited too long for its lock or for earlier writes."),
-    );
     const committed = new CommitEffects();
     try {
       const { outcomes, durable, ended } = await this.#runWithRetry(group, committed);
@@ -376,6 +372,7 @@ export class GroupCommit {
   }
 
   #begin(): GroupTransaction {
+    this.#rejectOverdue(this.#waiting, new StoreUnavailable("The write waited too long for earlier ones."));
     const begun = new GroupTransaction(this.#database);
     begun.prefetch(this.#waiting.slice(0, this.#most));
     return begun;
