@@ -12,6 +12,7 @@ import { WRITER_LOCK } from "../../src/store/postgres/writer-lock.ts";
 import { MOST_WRITERS } from "../../src/store/postgres/writer-pool.ts";
 import { until } from "../kit/event-flow.ts";
 import { relayOf } from "../kit/event-sql.ts";
+import { poll } from "../kit/patience.ts";
 import { freshDatabase, placeOf } from "../kit/postgres.ts";
 import { openPostgresProxy } from "../kit/postgres-proxy.ts";
 
@@ -123,6 +124,29 @@ test("another process notices what was written before a lost commit was asked fo
   await making;
   await look(store);
   expect(versions.at(-1)).not.toBe(versions[0]);
+});
+
+test("a commit whose answer was lost is found days later, because a process can be suspended with its machine", async () => {
+  await calm();
+  const countMade = async () => (await listMade()).length;
+  proxy.loseCommit = (said) => {
+    if (!said.includes("found")) return null;
+    proxy.closedTo = "relay flusher";
+    proxy.loseCommit = () => null;
+    return "unheard";
+  };
+  const making = make(store, "found");
+  await poll(countMade, (count) => count === 1);
+  await admin.unsafe("UPDATE writer_commit SET at = at - 6 * 86400000; INSERT INTO writer_commit (connection, number, at) VALUES ('ended', 1, 0)");
+  await using fresh = { store: await openPostgres(database.place, { clock: systemClock }), [Symbol.asyncDispose]: () => fresh.store.close() };
+  await make(fresh.store, "calm", 2);
+  await poll(
+    () => admin.unsafe("SELECT 1 FROM writer_commit WHERE connection = 'ended'"),
+    (rows) => rows.length === 0,
+  );
+  proxy.closedTo = null;
+  await making;
+  expect(await listMade()).toEqual(["found"]);
 });
 
 test("each write of a program that does not count its writes is noticed, also if this process wrote nothing in between that others must notice", async () => {

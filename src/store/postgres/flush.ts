@@ -4,6 +4,7 @@
  * ID cannot show it, because another transaction can have the same ID after a crash.
  */
 import { sleep, systemClock } from "../../base/clock.ts";
+import { DAY_MS } from "../../base/limit.ts";
 import { EVERYTHING, OutcomeUnknown, StoreUnavailable, type WriteScope } from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
 import type { PostgresLiveness } from "./liveness.ts";
@@ -20,7 +21,8 @@ const FORGET_SCOPES =
   "DELETE FROM writer_scope WHERE scope > ?1 AND NOT EXISTS (SELECT 1 FROM environment WHERE id = scope)";
 /** Makes the optimistic transactions fail that reach the server later, because they expect the name of a node. */
 const WROTE_NONE = "UPDATE writer_scope SET node = '' WHERE scope = ?1";
-const KEPT_MS = 3_600_000;
+/** The time after which a writer's row is deleted. A process that was suspended with its machine asks for a lost commit when it continues. */
+const KEPT_MS = 7 * DAY_MS;
 const ASK_FOR_MS = 10_000;
 const ASK_EVERY_MS = 200;
 /** The time that the second connection counts as alive after an answer. */
