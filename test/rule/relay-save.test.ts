@@ -295,12 +295,12 @@ describe("a save's warnings", () => {
     ]);
     const several = { a: "1", b: "2", more: "x" };
     expect(await saveOf([{ type: "write_record", collection: "notes", data: several }], "several")).toEqual([
-      "`actions.0.data` has a and b, which are not fields of the collection notes: remove them or add them to the collection, or every event becomes dead.",
-      "`actions.0.data` leaves out title and size, which the collection notes requires: fill them, or every event becomes dead.",
+      "`a` and `b` in `actions.0.data` are not fields of the collection notes: remove them or add them to the collection, or every event becomes dead.",
+      "`title` and `size` are missing in `actions.0.data`, and the collection notes requires them: fill them, or every event becomes dead.",
     ]);
     const many = Object.fromEntries([["title", "1"], ["size", "2"], ...Array.from({ length: 13 }, (_, at) => [`f${at}`, "x"])]);
     expect(await saveOf([{ type: "write_record", collection: "notes", data: many }], "many")).toEqual([
-      expect.stringMatching(/^`actions\.0\.data` has f0, f1, .*, f9 and 3 more, which are not fields of the collection notes: /),
+      expect.stringMatching(/^`f0`, `f1`, .*, `f9` and 3 more in `actions\.0\.data` are not fields of the collection notes: /),
     ]);
   });
 

@@ -322,13 +322,11 @@ function warnUnknownFields(data: string, names: readonly string[], collection: s
   const [first, ...others] = names;
   if (first === undefined) return [];
   const field = others.length === 0 ? joinField(data, first) : data;
-  const what =
+  const message =
     others.length === 0
-      ? `is not a field of the collection ${collection}: remove it or add the field to the collection`
-      : `has ${listNames(names)}, which are not fields of the collection ${collection}: remove them or add them to the collection`;
-  return [
-    { code: "record_does_not_fit", field, message: `\`${field}\` ${what}, or every event becomes dead.` },
-  ];
+      ? `\`${field}\` is not a field of the collection ${collection}: remove it or add the field to the collection, or every event becomes dead.`
+      : `${listNames(names)} in \`${data}\` are not fields of the collection ${collection}: remove them or add them to the collection, or every event becomes dead.`;
+  return [{ code: "record_does_not_fit", field, message }];
 }
 
 /** Warns of the required fields that the data leaves out, in one sentence. */
@@ -336,8 +334,10 @@ function warnMissingFields(data: string, names: readonly string[], collection: s
   const [first, ...others] = names;
   if (first === undefined) return [];
   const field = others.length === 0 ? joinField(data, first) : data;
-  const todo = others.length === 0 ? "fill it" : "fill them";
-  const message = `\`${data}\` leaves out ${listNames(names)}, which the collection ${collection} requires: ${todo}, or every event becomes dead.`;
+  const message =
+    others.length === 0
+      ? `\`${data}\` leaves out ${first}, which the collection ${collection} requires: fill it, or every event becomes dead.`
+      : `${listNames(names)} are missing in \`${data}\`, and the collection ${collection} requires them: fill them, or every event becomes dead.`;
   return [{ code: "record_does_not_fit", field, message }];
 }
 
@@ -346,7 +346,7 @@ const MAX_NAMED_FIELDS = 10;
 
 function listNames(names: readonly string[]): string {
   const others = names.length - MAX_NAMED_FIELDS;
-  const shown = names.slice(0, MAX_NAMED_FIELDS).map((name) => joinField("", name));
+  const shown = names.slice(0, MAX_NAMED_FIELDS).map((name) => `\`${joinField("", name)}\``);
   return showNames(others > 0 ? [...shown, `${formatCount(others)} more`] : shown);
 }
 

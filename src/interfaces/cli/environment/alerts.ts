@@ -47,7 +47,7 @@ export const problemsList: Command = {
         { heading: "OF", value: (one) => one.target },
         { heading: "WHAT", value: (one) => formatWhat(one), wrap: true },
       ],
-      none: "There is no problem now.",
+      none: standing ? "There is no problem now." : "There is no problem, open or ended.",
     });
   },
 };
