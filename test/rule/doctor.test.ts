@@ -86,6 +86,7 @@ describe("the doctor", () => {
       "database ok",
       "master key ok",
       "queue ok",
+      "holds ok",
       "dead events ok",
       "problems ok",
       "rejected requests ok",
@@ -289,6 +290,11 @@ describe("the doctor", () => {
         return await addLate(dataDir, { state: "dead", atMs: clock.now() - 3 * DAY_MS });
       },
       finds: {},
+    },
+    {
+      rule: "an environment on hold is a warning",
+      arrange: (dataDir) => change(dataDir, `UPDATE environment SET held_at = ${clock.now()} WHERE name = 'development'`),
+      finds: { holds: "warn" },
     },
     {
       rule: "an open problem is a warning",

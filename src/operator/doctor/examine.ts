@@ -54,6 +54,7 @@ type RowCheck = (tx: Reader, target: DoctorTarget) => Promise<Finding>;
 const ROW_CHECKS: readonly RowCheck[] = [
   checkKey,
   checkQueue,
+  checkHolds,
   checkDead,
   checkProblems,
   checkRejected,
@@ -241,6 +242,21 @@ interface DeadCount {
   name: string;
   count: number;
   newestAt: number;
+}
+
+/** Names the environments on hold, because nothing runs there until someone releases the hold. */
+async function checkHolds(tx: Reader): Promise<Finding> {
+  const held = await tx.all<{ place: string; heldAt: number }>(
+    "SELECT app_id || '/' || name AS place, held_at AS heldAt FROM environment WHERE held_at IS NOT NULL ORDER BY held_at",
+  );
+  if (held.length === 0) return pass("holds", "No environment is on hold.");
+  const names = held.slice(0, MAX_NAMED).map(({ place, heldAt }) => `${place} since ${toIso(heldAt)}`);
+  const count = `${formatCount(held.length, "environment")} ${held.length === 1 ? "is" : "are"} on hold`;
+  return warn(
+    "holds",
+    `${count} and run${held.length === 1 ? "s" : ""} nothing: ${names.join(", ")}.`,
+    "release a hold with relay settings set held off (--app, --environment)",
+  );
 }
 
 /** Counts dead events of any age as Home does: without those of a relay whose alert an owner resolved after the newest one died. */
