@@ -20,6 +20,8 @@ const TICK_AFTER_MS = 18_000;
 const USER = "relay_first";
 const PASSWORD = "first";
 const RESTARTS = 5;
+/** The time for which a session locks a row. The server ends a write that waits for it after 15 s. */
+const ROW_MS = 8_000;
 
 const ended = new AsyncDisposableStack();
 const senders: Sender[] = [];
@@ -213,7 +215,7 @@ test(
 );
 
 test(
-  "two environments continue on every node while another session locks a row that the third writes",
+  "two environments continue on every node while another session locks a row that the third writes for eight seconds",
   async () => {
     const [{ app, id }, ...more] = tenants as [Tenant, ...Tenant[]];
     const apps = more.map((one) => one.app);
@@ -230,7 +232,10 @@ test(
         (all) => all.length > 0,
       );
       const isOpen = async () => (await listBlocked(row.pid)).some(({ name }) => name === blocked?.name);
-      return await continueWhile(others.sender, { apps, more: 100 }, isOpen);
+      const locked = Bun.sleep(ROW_MS);
+      const continued = await continueWhile(others.sender, { apps, more: 100 }, isOpen);
+      await locked;
+      return continued && (await continueWhile(others.sender, { apps, more: 10 }, isOpen));
     };
     expect(await tryOften(tryOnce)).toBe(true);
   },
