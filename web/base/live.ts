@@ -117,7 +117,7 @@ function close(): void {
 function handleEnd(): void {
   close();
   if (isResumed) recordAccessChange();
-  if (place !== null) call("GET", `${place}/problems?limit=1`).catch(() => undefined);
+  if (place !== null) call("GET", `${place}/events?limit=1`).catch(() => undefined);
   retry = setTimeout(open, retryMs * (0.75 + Math.random() / 2));
   retryMs = Math.min(2 * retryMs, LAST_RETRY_MS);
 }
