@@ -9,7 +9,7 @@ import { SQL } from "bun";
 import { WRITER_LOCK } from "../../src/store/postgres/writer-lock.ts";
 import { ClusterNode, Ground, Sender } from "../crash/cluster.ts";
 import { CLUSTER_APPS, CLUSTER_RELAYS, compareCluster, seedCluster, settleCluster, TICK_MS } from "../crash/cluster-model.ts";
-import type { Tenant } from "../kit/node.ts";
+import { callApi, type Tenant } from "../kit/node.ts";
 import { poll, TEST_MS } from "../kit/patience.ts";
 import { startPostgres } from "../kit/postgres.ts";
 import { signedCall } from "../kit/relay-definition.ts";
@@ -215,7 +215,7 @@ test(
 );
 
 test(
-  "two environments continue on every node while another session locks a row that the third writes for eight seconds",
+  "two environments continue on every node while another session locks a row that the third writes for eight seconds, and a write of everything waits",
   async () => {
     const [{ app, id }, ...more] = tenants as [Tenant, ...Tenant[]];
     const apps = more.map((one) => one.app);
@@ -225,6 +225,7 @@ test(
       () => held.sender.recorded.get(`${app} writes`)?.length ?? 0,
       (count) => count > 0,
     );
+    let tries = 0;
     const tryOnce = async (): Promise<boolean> => {
       await using row = await hold("SELECT bytes FROM stored_bytes WHERE environment_id = $1 AND owner_id = '' FOR UPDATE", [id]);
       const [blocked] = await poll(
@@ -232,10 +233,19 @@ test(
         (all) => all.length > 0,
       );
       const isOpen = async () => (await listBlocked(row.pid)).some(({ name }) => name === blocked?.name);
+      // A write of everything waits for the environment, and lets the others pass.
+      const everything = callApi({ service: first }, more[0] as Tenant, "POST", "/collections", {
+        name: `tried_${tries++}`,
+        kind: "shared",
+        fields: { order: { type: "text" } },
+      });
       const locked = Bun.sleep(ROW_MS);
       const continued = await continueWhile(others.sender, { apps, more: 100 }, isOpen);
       await locked;
-      return continued && (await continueWhile(others.sender, { apps, more: 10 }, isOpen));
+      const passed = continued && (await continueWhile(others.sender, { apps, more: 10 }, isOpen));
+      await row.release();
+      await everything;
+      return passed;
     };
     expect(await tryOften(tryOnce)).toBe(true);
   },

@@ -78,8 +78,8 @@ const COUNTS = "n:";
 /** The time that a write of everything stays in the queue, and the time that it then lets the others pass. */
 const QUEUE_MS = 100;
 const YIELD_MS = 300;
-/** The time for which it does so. The server ends an idle transaction after 5 s. */
-const YIELD_FOR_MS = 7_000;
+/** The time for which it does so. The server has ended a transaction by then that hangs or waits for a row. */
+const YIELD_FOR_MS = 16_000;
 
 /** The most plain transactions before the next optimistic one, after some that failed or writes of other processes. */
 const MOST_PLAIN = 64;
