@@ -134,7 +134,7 @@ export class GroupCommit {
         prefetch: prefetch as Prefetch<unknown> | undefined,
         draft,
         order: this.#added++,
-        addedMs: systemClock.monotonicMs(),
+        addedMs: this.#database.limit.waitMs === Number.POSITIVE_INFINITY ? 0 : systemClock.monotonicMs(),
         resolve,
         reject,
         losses: 0,

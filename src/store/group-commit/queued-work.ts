@@ -19,7 +19,7 @@ export interface QueuedWork {
   readonly order: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** The real time when it was added. */
+  /** The real time when it was added. 0 if no work is rejected for its wait. */
   readonly addedMs: number;
   /** The number of times that its group was lost after the database acknowledged the commit. */
   losses: number;
