@@ -306,39 +306,41 @@ export async function listWriteWarnings(lookup: CatalogLookup, definition: Defin
     const given = isJsonObject(action.data) ? Object.keys(action.data) : [];
     const strange = given.filter((name) => !fields.has(name));
     const missing = [...fields].filter(([name, { required }]) => required && !given.includes(name));
+    const data = `${place}.data`;
     return [
-      ...warnUnknownFields(`${place}.data`, strange, collection.name),
-      ...warnMissingFields(
-        `${place}.data`,
+      ...warnOfFields(data, strange, {
+        one: (_, field) =>
+          `\`${field}\` is not a field of the collection ${collection.name}: remove it or add the field to the collection, or every event becomes dead.`,
+        several: (names) =>
+          `${names} in \`${data}\` are not fields of the collection ${collection.name}: remove them or add them to the collection, or every event becomes dead.`,
+      }),
+      ...warnOfFields(
+        data,
         missing.map(([name]) => name),
-        collection.name,
+        {
+          one: (name) =>
+            `\`${data}\` leaves out ${name}, which the collection ${collection.name} requires: fill it, or every event becomes dead.`,
+          several: (names) =>
+            `${names} are missing in \`${data}\`, and the collection ${collection.name} requires them: fill them, or every event becomes dead.`,
+        },
       ),
     ];
   });
 }
 
-/** Warns of the fields that the collection lacks. Several are one warning, because one sentence is easier to read. */
-function warnUnknownFields(data: string, names: readonly string[], collection: string): Warning[] {
-  const [first, ...others] = names;
-  if (first === undefined) return [];
-  const field = others.length === 0 ? joinField(data, first) : data;
-  const message =
-    others.length === 0
-      ? `\`${field}\` is not a field of the collection ${collection}: remove it or add the field to the collection, or every event becomes dead.`
-      : `${listNames(names)} in \`${data}\` are not fields of the collection ${collection}: remove them or add them to the collection, or every event becomes dead.`;
-  return [{ code: "record_does_not_fit", field, message }];
+interface FieldSentence {
+  one: (name: string, field: string) => string;
+  several: (names: string) => string;
 }
 
-/** Warns of the required fields that the data leaves out, in one sentence. */
-function warnMissingFields(data: string, names: readonly string[], collection: string): Warning[] {
+/** Warns of these fields of the data. Several are one warning, because one sentence is easier to read. */
+function warnOfFields(data: string, names: readonly string[], { one, several }: FieldSentence): Warning[] {
   const [first, ...others] = names;
   if (first === undefined) return [];
-  const field = others.length === 0 ? joinField(data, first) : data;
-  const message =
-    others.length === 0
-      ? `\`${data}\` leaves out ${first}, which the collection ${collection} requires: fill it, or every event becomes dead.`
-      : `${listNames(names)} are missing in \`${data}\`, and the collection ${collection} requires them: fill them, or every event becomes dead.`;
-  return [{ code: "record_does_not_fit", field, message }];
+  if (others.length > 0)
+    return [{ code: "record_does_not_fit", field: data, message: several(listNames(names)) }];
+  const field = joinField(data, first);
+  return [{ code: "record_does_not_fit", field, message: one(first, field) }];
 }
 
 /** The most fields that one sentence names. */
