@@ -9,7 +9,7 @@ import { type Finding, formatCount, formatDuration, pass, warn } from "./finding
 const LIVE_MS = 10_000;
 const CLOCK_SLACK_MS = MINUTE_MS;
 /** The step to take if clocks differ, with what depends on each node's clock. */
-export const CLOCKS_TODO =
+export const CLOCK_ADVICE =
   "set every machine's clock by the network; signed timestamps verify within five minutes only, and schedules and retries go by the clock of the node that runs them";
 
 interface Node {
@@ -67,7 +67,7 @@ function checkClocks(nodes: readonly Node[]): Finding {
   return warn(
     "nodes' clocks",
     `That of ${formatNode(fastest)} is ${formatDuration(apartMs)} ahead of that of ${formatNode(slowest)}.`,
-    CLOCKS_TODO,
+    CLOCK_ADVICE,
   );
 }
 

@@ -19,7 +19,7 @@ import { listTableFaults } from "../../store/postgres/migrate.ts";
 import { MOST_WRITERS } from "../../store/postgres/writer-pool.ts";
 import { readMark } from "../../store/transfer/mark.ts";
 import { type DoctorTarget, type Finding, fail, formatCount, formatDuration, pass, warn } from "./finding.ts";
-import { CLOCKS_TODO, checkNodes } from "./node-check.ts";
+import { CLOCK_ADVICE, checkNodes } from "./node-check.ts";
 import { checkTables } from "./table-check.ts";
 
 /** Four writers and their commit watcher, four readers, the listener, and one connection that migrates. */
@@ -187,7 +187,7 @@ async function checkOffset(tx: Reader, { clock }: Server): Promise<Finding> {
   return warn(
     "clock offset",
     `The server's clock says ${serverTime}, this machine's ${toIso(clock.now())}: ${formatDuration(Math.round(Math.abs(offsetMs) / MINUTE_MS) * MINUTE_MS)} apart.`,
-    CLOCKS_TODO,
+    CLOCK_ADVICE,
   );
 }
 
