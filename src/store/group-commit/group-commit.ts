@@ -22,9 +22,9 @@ import {
   type Outcome,
   type QueuedWork,
   rejectAll,
-  rejectOverdue,
   resolveAll,
   takeBatch,
+  takeOverdue,
 } from "./queued-work.ts";
 import { CommitEffects, GroupWriter, type Shared } from "./transaction.ts";
 
@@ -284,14 +284,14 @@ export class GroupCommit {
       } catch (error) {
         if (run === MAX_COMMIT_ATTEMPTS || !this.#database.mayRunAgain(error)) throw error;
         if (!this.#isOptimistic) run += 1;
-        this.#rejectOverdue(group, error);
+        rejectAll(this.#takeOverdue(group), error);
         if (group.length === 0) throw error;
       }
     }
   }
 
-  #rejectOverdue(group: QueuedWork[], error: unknown): void {
-    rejectOverdue(group, systemClock.monotonicMs() - this.#database.limit.waitMs, error);
+  #takeOverdue(group: QueuedWork[]): QueuedWork[] {
+    return takeOverdue(group, systemClock.monotonicMs() - this.#database.limit.waitMs);
   }
 
   /**
@@ -372,7 +372,9 @@ export class GroupCommit {
   }
 
   #begin(): GroupTransaction {
-    this.#rejectOverdue(this.#waiting, new StoreUnavailable("The write waited too long for earlier ones."));
+    const overdue = this.#takeOverdue(this.#waiting);
+    if (overdue.length > 0)
+      rejectAll(overdue, new StoreUnavailable("The write waited too long for earlier ones."));
     const begun = new GroupTransaction(this.#database);
     begun.prefetch(this.#waiting.slice(0, this.#most));
     return begun;

@@ -36,11 +36,11 @@ export function takeBatch(group: readonly QueuedWork[], from: number, most: numb
   return { origin, fence, work, drafts: group.slice(from, end).map(({ draft }) => draft) };
 }
 
-/** Removes and rejects the works that were added before `sinceMs`. They come first in the group. */
-export function rejectOverdue(group: QueuedWork[], sinceMs: number, error: unknown): void {
+/** Removes and returns the works that were added before `sinceMs`. They come first in the group. */
+export function takeOverdue(group: QueuedWork[], sinceMs: number): QueuedWork[] {
   let overdue = 0;
   while ((group[overdue]?.addedMs ?? Number.POSITIVE_INFINITY) < sinceMs) overdue += 1;
-  rejectAll(group.splice(0, overdue), error);
+  return group.splice(0, overdue);
 }
 
 /** Resolves or rejects each work with its outcome. */
