@@ -13,7 +13,7 @@ import { type Clock, Loop } from "../../base/clock.ts";
 import { standardError, standardOutput } from "../../base/output.ts";
 import { VERSION } from "../../base/release/version.ts";
 import type { Store } from "../../store/port.ts";
-import type { LockLevel } from "../../store/postgres/group.ts";
+import type { LockLevel } from "../../store/postgres/writers.ts";
 import { COUNTED_AT_MOST, countQueue } from "./queue-count.ts";
 
 const KEPT_MS = 1_000;

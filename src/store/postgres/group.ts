@@ -19,32 +19,15 @@ import {
 } from "../port.ts";
 import type { PostgresConnection } from "./connection.ts";
 import { LOCK_TIMEOUT } from "./connection-option.ts";
-import { ConnectionLost, NoRoom, type ReadOnly, TransactionUndone } from "./error.ts";
+import { ConnectionLost, NoRoom, TransactionUndone } from "./error.ts";
 import { EventKeys } from "./event-key.ts";
 import { NumbersAhead } from "./event-number.ts";
-import { askOnDisk, NUMBER, PostgresFlush, type WriterCommit } from "./flush.ts";
+import { askOnDisk, NUMBER, type WriterCommit } from "./flush.ts";
 import { IdleWatch } from "./idle-watch.ts";
-import type { PostgresLiveness } from "./liveness.ts";
-import { CHANGES_CHANNEL, type Notice, Notices } from "./notification.ts";
+import { CHANGES_CHANNEL, type Notice } from "./notification.ts";
 import { takeLocks, WRITER_LOCK } from "./writer-lock.ts";
-import { MOST_WRITERS, type PooledWriter, WriterPool } from "./writer-pool.ts";
-
-/** The lock that a group waited for: that of everything, or that of its environment. */
-export type LockLevel = "everything" | "environment";
-
-interface GroupOptions {
-  server: Pick<PostgresLiveness, "connect" | "isCutOff">;
-  /** Identifies this process's writes. */
-  node: string;
-  /** Receives how long a group waited for a lock. */
-  onLock: (waitedMs: number, level: LockLevel) => void;
-  /** Receives a sentence when the database cannot be reached, and null when it can again. */
-  onTrouble: (trouble: string | null) => void;
-  /** Runs when the result of a commit is unknown, so that its group may be stored. */
-  onUnknown: () => void;
-  /** Receives the error of each write that the server refuses, because its disk is full or it takes no writes. */
-  onRefused: (error: NoRoom | ReadOnly) => void;
-}
+import { MOST_WRITERS, type PooledWriter } from "./writer-pool.ts";
+import { type Begun, COUNTS, type PostgresWriters, TELL } from "./writers.ts";
 
 /**
  * Reads who wrote last: everything, with the number of such commits, and this scope. Lets the commit return before it is on the disk. The parameters
@@ -65,16 +48,9 @@ const WAIT_MS = 20_000;
 /** The age up to which an event needs no separate check of its time. Events arrive in nearly the order of their times. */
 const OLDER_MS = 5_000;
 const LOCK_WITHIN = "SELECT set_config('lock_timeout', ?1, true)";
-const TELL = "SELECT pg_notify(?1, ?2)";
 const CAPTURE = "SELECT set_config('relay.captured', ?1, true)";
 /** The scope that no write of everything has. */
 const NO_SCOPE = -1;
-/**
- * Begins the name of a node in `writer_turn`. A node of an earlier version stores its name without it, and SQL of other programs stores no name. Both
- * hold the lock of everything and do not count.
- */
-const COUNTS = "n:";
-
 /** The time that a write of everything stays in the queue, and the time that it then lets the others pass. */
 const QUEUE_MS = 100;
 const YIELD_MS = 300;
@@ -83,13 +59,6 @@ const YIELD_FOR_MS = 16_000;
 
 /** The most plain transactions before the next optimistic one, after some that failed or writes of other processes. */
 const MOST_PLAIN = 64;
-
-/** A row of BEGUN. */
-interface Begun {
-  node: string;
-  number: number;
-  last: string | null;
-}
 
 /** A row of EXPECT: the microseconds of the wait for the lock of everything and for that of the environment, with a comma between them. */
 interface Locked {
@@ -109,63 +78,6 @@ interface SentCommit {
   /** The flush behind the COMMIT on the same connection. */
   flushed: ReturnType<typeof askOnDisk> | undefined;
   isOptimistic: boolean;
-}
-
-/** The state that the groups of all scopes of a process share. */
-export class PostgresWriters {
-  readonly options: GroupOptions;
-  readonly pool: WriterPool;
-  readonly flush: PostgresFlush;
-  readonly notices: Notices;
-  /** The name of this node in `writer_turn`. */
-  readonly name: string;
-  /** Rises when another process may have written everything. */
-  version = 0;
-  /** The last writer of everything and its number, as this process saw or wrote them. */
-  #everything: Pick<Begun, "node" | "number"> = { node: "", number: 0 };
-
-  constructor(options: GroupOptions) {
-    this.options = options;
-    this.name = `${COUNTS}${options.node}`;
-    this.flush = new PostgresFlush(options.server);
-    this.notices = new Notices(options.node, (text) => this.flush.tell(TELL, CHANGES_CHANNEL, text));
-    this.pool = new WriterPool({
-      server: options.server,
-      onRefused: options.onRefused,
-      onOpen: () => void this.flush.tidy().catch(() => undefined),
-      // A server that restarted may have lost commits that this process saw.
-      onLost: () => {
-        this.version += 1;
-      },
-    });
-  }
-
-  get connections(): readonly PostgresConnection[] {
-    return [...this.pool.connections, ...this.flush.connections];
-  }
-
-  get everything(): Pick<Begun, "node" | "number"> {
-    return this.#everything;
-  }
-
-  /** Compares who wrote everything with what this process knows. */
-  compareEverything({ node, number }: Pick<Begun, "node" | "number">): void {
-    const known = this.#everything;
-    const isKnown = node === known.node && number === known.number;
-    if (!isKnown || !node.startsWith(COUNTS)) this.version += 1;
-    if (!isKnown) this.#everything = { node, number };
-  }
-
-  /** Records that this process wrote everything, so that it does not take its own commit for another's. */
-  recordEverything(number: number): void {
-    this.#everything = { node: this.name, number };
-  }
-
-  async close(): Promise<void> {
-    await this.pool.close();
-    await this.notices.close(this.flush.isOpen);
-    await this.flush.close();
-  }
 }
 
 export class PostgresGroup implements GroupDatabase {

@@ -26,11 +26,12 @@ import {
 import { hearChannel } from "./channel-listener.ts";
 import { makeDiskSpace } from "./disk-space.ts";
 import { ConnectionLost, NoRoom } from "./error.ts";
-import { type LockLevel, PostgresGroup, PostgresWriters } from "./group.ts";
+import { PostgresGroup } from "./group.ts";
 import { PostgresLiveness, LOOK_EVERY_MS as SILENCE_EVERY_MS } from "./liveness.ts";
 import { migrateServer, type PostgresMigrationOptions } from "./migrate.ts";
 import { CHANGES_CHANNEL, readNotice } from "./notification.ts";
 import { Readers } from "./reader-pool.ts";
+import { type LockLevel, PostgresWriters } from "./writers.ts";
 
 const LOOK_EVERY_MS = 1_000;
 /** After this time without a notification, a node sends itself one. After DEAF_AFTER_MS, it listens on a new connection. */
